@@ -1,0 +1,47 @@
+# `make test` and `make demo` are all a newcomer needs; both install what they need into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+# Leaves are the unit of parallelism; one BLAS thread makes timings and bits repeatable.
+PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: setup demo test lint types format unit test-oldest bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(PIN) $(BIN)/python -m spngp.demo
+
+test: lint types unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+unit: $(STAMP)
+	$(PIN) $(BIN)/python -m pytest -q
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# The lower bounds of pyproject.toml, held to the same tests.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable '.[dev]' --constraint constraints-oldest.txt
+	$(PIN) .venv-oldest/bin/python -m pytest -q
+
+bench: $(STAMP)
+	$(PIN) $(BIN)/python benchmarks/leaf.py
+
+clean:
+	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache demo

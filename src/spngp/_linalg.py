@@ -1,0 +1,300 @@
+"""The few dense operations everything rests on.
+
+LAPACK and BLAS are reached through the function pointers that SciPy exports for Cython. Called with ``ctypes`` they
+release the GIL, which SciPy's own wrappers do not, so threads can work on different leaves at once. Everything is
+Fortran-ordered, in place, and touches the lower triangle only.
+
+A symmetric matrix is handed around *packed*: its diagonal and its ``pairs``, the strict lower triangle column by
+column – the order of :func:`scipy.spatial.distance.pdist`. Element-wise work then costs half, on contiguous memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.linalg import cython_blas, cython_lapack
+from scipy.spatial.distance import pdist
+
+from spngp._typing import Array
+
+# Multiples of the mean diagonal tried in turn when a matrix is not positive definite in floating point.
+JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
+
+# Largest squared norm of features for which squared distances may be expanded into inner products.
+_EXPANDABLE = 1e4
+
+
+class NotPositiveDefiniteError(np.linalg.LinAlgError):
+    """A covariance matrix stayed indefinite after every jitter was tried."""
+
+
+def _routine(module: Any, name: str, n_arguments: int) -> Callable[..., None]:
+    """Look up an exported LAPACK or BLAS routine; calls through the result release the GIL."""
+    capsule = module.__pyx_capi__[name]
+    get_name = ctypes.pythonapi.PyCapsule_GetName
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)
+    routine: Callable[..., None] = prototype(get_pointer(capsule, get_name(capsule)))
+    return routine
+
+
+_dpotrf = _routine(cython_lapack, "dpotrf", 5)
+_dpotri = _routine(cython_lapack, "dpotri", 5)
+_dtrttp = _routine(cython_lapack, "dtrttp", 6)
+_dtpttr = _routine(cython_lapack, "dtpttr", 6)
+_dtrsm = _routine(cython_blas, "dtrsm", 11)
+_dtrsv = _routine(cython_blas, "dtrsv", 8)
+_dsyrk = _routine(cython_blas, "dsyrk", 10)
+_dsymm = _routine(cython_blas, "dsymm", 12)
+_dsyr = _routine(cython_blas, "dsyr", 7)
+_dsyr2 = _routine(cython_blas, "dsyr2", 9)
+
+_LETTERS = {letter: ctypes.c_char(letter.encode()) for letter in "LNT"}
+_L, _N, _T = (ctypes.addressof(_LETTERS[letter]) for letter in "LNT")
+_NUMBERS = {number: ctypes.c_double(number) for number in (-2.0, -1.0, 0.0, 1.0)}
+_MINUS_TWO, _MINUS_ONE, _ZERO, _ONE = (ctypes.addressof(number) for number in _NUMBERS.values())
+_INTEGERS: dict[int, ctypes.c_int] = {}
+
+
+@cache
+def _int(value: int) -> int:
+    """Address of a C int that lives as long as the process; LAPACK only reads it."""
+    return ctypes.addressof(_INTEGERS.setdefault(value, ctypes.c_int(value)))
+
+
+def _pointer(A: Array) -> int:
+    """Address of the first element; the buffer protocol is three times as fast as ``A.ctypes.data``."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(A.T))  # type: ignore[arg-type]
+    except (ValueError, TypeError, BufferError):  # a block of a matrix, a read-only or an empty array
+        address: int = A.ctypes.data
+        return address
+
+
+Call: TypeAlias = Callable[[], Any]
+
+
+def _nothing() -> None:
+    """The call for an empty matrix."""
+
+
+def _bind(routine: Callable[..., None], arguments: tuple[int, ...], *alive: object) -> Call:
+    """A call of ``routine`` with these addresses, which keeps alive what they point into."""
+
+    def call(alive: tuple[object, ...] = alive) -> None:
+        routine(*arguments)
+
+    return call
+
+
+class PackedGram(NamedTuple):
+    """A symmetric matrix as its strict lower triangle (``pairs``) and its ``diagonal``."""
+
+    pairs: Array
+    diagonal: Array
+
+    def dense(self) -> Array:
+        """The full matrix, for reading and for tests."""
+        square = Square.zeros(self.diagonal.size)
+        square.bound_unpack(self.pairs)()
+        return square.array + square.array.T + np.diag(self.diagonal)
+
+    @staticmethod
+    def pack(A: Array) -> PackedGram:
+        """Pack a full symmetric matrix."""
+        pairs = np.empty(A.shape[0] * (A.shape[0] - 1) // 2)
+        Square(np.asfortranarray(A)).bound_pack(pairs)()
+        return PackedGram(pairs, np.diagonal(A).copy())
+
+
+class Square:
+    """A Fortran-ordered square matrix, or a leading block of one, of which only the lower triangle counts.
+
+    What the triangle holds – a covariance, its Cholesky factor, an inverse – is the caller's business; every
+    method works in place. The ``bound_`` methods look up all addresses once and return a call without arguments, for
+    code that repeats the same step on the same arrays: at a hundred rows the look-ups cost as much as the arithmetic.
+    """
+
+    __slots__ = ("_info", "_lower", "_n", "array", "diagonal", "n")
+
+    def __init__(self, array: Array) -> None:
+        self.n = n = array.shape[0]
+        if array.dtype != np.float64 or (n > 1 and (array.strides[0] != 8 or array.shape[1] != n)):
+            raise ValueError("matrix must be square, Fortran-ordered float64")  # a bug of ours, never a user's
+        self.array = array
+        self.diagonal: Array = array.diagonal()
+        self.diagonal.flags.writeable = True
+        self._info = ctypes.c_int()
+        self._n = _int(n)
+        self._lower = (_pointer(array), _int(array.strides[1] // 8 if n > 1 else max(n, 1)))
+
+    @staticmethod
+    def zeros(n: int) -> Square:
+        """A new matrix."""
+        return Square(np.zeros((n, n), order="F"))
+
+    def leading(self, n: int) -> Square:
+        """The block of the first n rows and columns, sharing memory."""
+        return Square(self.array[:n, :n])
+
+    def bound_pack(self, pairs: Array) -> Call:
+        """To copy the strict lower triangle into ``pairs``."""
+        if self.n < 2:
+            return _nothing
+        # it is the lower triangle, diagonal included, of the block that starts one row further down
+        address, leading = self._lower
+        arguments = (_L, _int(self.n - 1), address + 8, leading, _pointer(pairs), ctypes.addressof(self._info))
+        return _bind(_dtrttp, arguments, self, pairs)
+
+    def bound_unpack(self, pairs: Array) -> Call:
+        """To copy ``pairs`` into the strict lower triangle."""
+        if self.n < 2:
+            return _nothing
+        address, leading = self._lower
+        arguments = (_L, _int(self.n - 1), _pointer(pairs), address + 8, leading, ctypes.addressof(self._info))
+        return _bind(_dtpttr, arguments, self, pairs)
+
+    def bound_solve(self, B: Array, *, transposed: bool = False) -> Call:
+        """For a factor L, to replace B by L⁻¹B or L⁻ᵀB; B a vector or a Fortran-ordered matrix."""
+        if B.size == 0:
+            return _nothing
+        form = _T if transposed else _N
+        if B.ndim == 1:
+            return _bind(_dtrsv, (_L, form, _N, self._n, *self._lower, _pointer(B), _int(1)), self, B)
+        m, stride = B.shape[1], B.strides[1] // 8 if B.shape[1] > 1 else self.n
+        arguments = (_L, _L, form, _N, self._n, _int(m), _ONE, *self._lower, _pointer(B), _int(stride))
+        return _bind(_dtrsm, arguments, self, B)
+
+    def bound_subtract_outer(self, v: Array) -> Call:
+        """To replace A by A − v vᵀ."""
+        return _bind(_dsyr, (_L, self._n, _MINUS_ONE, _pointer(v), _int(1), *self._lower), self, v)
+
+    def bound_product(self, B: Array, out: Array) -> Call:
+        """To put A B into ``out`` for the symmetric A; both Fortran-ordered."""
+        if B.size == 0:
+            return _nothing
+        n, m = _int(B.shape[0]), _int(B.shape[1])
+        arguments = (_L, _L, n, m, _ONE, *self._lower, _pointer(B), n, _ZERO, _pointer(out), n)
+        return _bind(_dsymm, arguments, self, B, out)
+
+    def bound_inner_products(self, features: Array, factor: int = 1) -> Call:
+        """To fill with factor (1 or −2) times X Xᵀ for C-ordered rows X."""
+        d = _int(features.shape[1])
+        alpha = _ONE if factor == 1 else _MINUS_TWO
+        arguments = (_L, _T, self._n, d, alpha, _pointer(features), d, _ZERO, *self._lower)
+        return _bind(_dsyrk, arguments, self, features)
+
+    def bound_add_sums(self, v: Array) -> Call:
+        """To add v_i + v_j to each A_ij."""
+        ones = np.ones(self.n)
+        arguments = (_L, self._n, _ONE, _pointer(v), _int(1), _pointer(ones), _int(1), *self._lower)
+        return _bind(_dsyr2, arguments, self, v, ones)
+
+    def cholesky(self) -> bool:
+        """Overwrite a covariance with its factor; false if it is not positive definite."""
+        _dpotrf(_L, self._n, *self._lower, ctypes.addressof(self._info))
+        # a NaN or an infinity can pass through LAPACK unnoticed, but it spreads to the last pivot
+        return self._info.value == 0 and math.isfinite(self.diagonal[-1])
+
+    def factor(self, gram: PackedGram, noise: Array | float, unpack: Call | None = None) -> float:
+        """Fill with the factor of ``gram + diag(noise)``; returns the jitter it took.
+
+        The jitter is zero for a matrix that is positive definite in floating point; else the smallest of a bounded
+        ladder that works, and :class:`NotPositiveDefiniteError` if none does. ``unpack`` may be given ready bound.
+        """
+        diagonal = gram.diagonal + noise
+        if self.n == 0:
+            return 0.0
+        unpack = unpack or self.bound_unpack(gram.pairs)
+        for relative in JITTERS:
+            jitter = relative * float(diagonal.sum()) / self.n if relative else 0.0
+            unpack()
+            self.diagonal[:] = diagonal + jitter if jitter else diagonal
+            if self.cholesky():
+                return jitter
+        scale = float(diagonal.sum()) / self.n
+        if not math.isfinite(scale):
+            raise NotPositiveDefiniteError(f"a {self.n} x {self.n} covariance matrix is not finite: it overflows")
+        raise NotPositiveDefiniteError(
+            f"a {self.n} x {self.n} covariance matrix is not positive definite, "
+            f"even with {JITTERS[-1]:g} times its mean diagonal ({scale:g}) added to the diagonal"
+        )
+
+    def extended(self, cross: Array, gram: PackedGram, noise: Array | float) -> Square:
+        """For the factor of C: that of [[C, cross], [crossᵀ, gram + noise]], in O(n²m) for m new rows."""
+        n, m = cross.shape
+        whole = np.zeros((n + m, n + m), order="F")
+        whole[:n, :n] = self.array
+        below = np.array(cross, order="F")
+        self.solve(below)
+        whole[n:, :n] = below.T
+        schur = Square.zeros(m)
+        schur.bound_unpack(gram.pairs)()
+        schur.diagonal[:] = gram.diagonal + noise
+        # schur −= belowᵀ below
+        _dsyrk(_L, _T, _int(m), _int(n), _MINUS_ONE, _pointer(below), _int(max(n, 1)), _ONE, *schur._lower)
+        remainder = PackedGram.pack(schur.array)
+        schur.factor(remainder, 0.0)
+        whole[n:, n:] = np.tril(schur.array)
+        return Square(whole)
+
+    def solve(self, B: Array) -> None:
+        """For a factor L: B ← L⁻¹B, for a vector or a Fortran-ordered matrix."""
+        self.bound_solve(B)()
+
+    def solve_transposed(self, B: Array) -> None:
+        """For a factor L: B ← L⁻ᵀB, for a vector or a Fortran-ordered matrix."""
+        self.bound_solve(B, transposed=True)()
+
+    def log_determinant(self) -> float:
+        """For the factor of C: log|C|."""
+        return 2.0 * float(np.log(self.diagonal).sum())
+
+    def invert(self) -> None:
+        """Overwrite the factor of C with C⁻¹."""
+        _dpotri(_L, self._n, *self._lower, ctypes.addressof(self._info))
+
+
+class SquaredDistances:
+    """Squared Euclidean distances between all pairs of rows, computed again and again as the rows move.
+
+    |a − b|² = |a|² + |b|² − 2a·b is one matrix product but loses about |a|²·1e-16. Where that could reach 1e-11, or if
+    ``exact`` asks for it, differences are summed instead, at two to four times the cost.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, d)
+        The rows, C-ordered; the caller changes them in place.
+    square : Square
+        Memory to work in.
+    """
+
+    def __init__(self, features: Array, square: Square, exact: bool = False) -> None:
+        self._features, self._square, self._exact = features, square, exact
+        self.pairs = np.empty(features.shape[0] * (features.shape[0] - 1) // 2)
+        self._squares = np.empty(features.shape[0])
+        self._inner_products = square.bound_inner_products(features, -2)
+        self._add_sums = square.bound_add_sums(self._squares)
+        self._pack = square.bound_pack(self.pairs)
+
+    def update(self) -> Array:
+        """The distances for the rows as they are now, in ``pairs``; negative by a rounding error at most."""
+        if self._square.n < 2:
+            return self.pairs
+        if not self._exact:
+            self._inner_products()
+            # squares taken from the product itself: equal rows cancel to exactly zero
+            np.multiply(self._square.diagonal, -0.5, out=self._squares)
+            if self._squares.max() <= _EXPANDABLE:
+                self._add_sums()
+                self._pack()
+                return self.pairs
+        pdist(self._features, "sqeuclidean", out=self.pairs)
+        return self.pairs

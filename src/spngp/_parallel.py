@@ -1,0 +1,31 @@
+"""Threads over leaves: the natural unit of parallelism, with BLAS held at one thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads that ``n_jobs`` stands for: None is one, negative counts from the number of cores."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+def map_leaves(function: Callable[[T], R], items: Sequence[T], n_jobs: int | None) -> list[R]:
+    """``[function(item) for item in items]`` on several threads; results in order, the first error raised."""
+    threads = min(n_threads(n_jobs), len(items))
+    if threads <= 1:
+        return [function(item) for item in items]
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))

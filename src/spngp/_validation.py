@@ -1,0 +1,79 @@
+"""Checks at the doors of the library: each error says what was wrong, what is allowed and what was seen."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from spngp._typing import Array
+
+
+def as_floats(values: Any, name: str) -> Array:
+    """``values`` as a float64 array, or a one-line error that names it."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        return values
+    if np.iscomplexobj(values):
+        raise ValueError(f"{name} must be real, got complex numbers")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numeric, got {_shown(values)}") from None
+
+
+def _shown(values: Any) -> str:
+    text = repr(values).replace("\n", " ")
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def as_rows(X: Any, name: str = "X") -> Array:
+    """``X`` as a finite (n, d) float64 array in C order; one-dimensional input is taken as one column."""
+    rows = as_floats(X, name)
+    if rows.ndim == 1:
+        rows = rows[:, np.newaxis]
+    if rows.ndim != 2:
+        raise ValueError(f"{name} must have shape (n, d), got {rows.shape}")
+    if rows.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one column, got shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise ValueError(f"{name} must be finite, got {rows[row, column]} in row {row}, column {column}")
+    return np.ascontiguousarray(rows)
+
+
+def as_outputs(Y: Any, n_rows: int, name: str = "y", *, missing: bool) -> Array:
+    """``Y`` as an (n, p) float64 array of ``n_rows`` rows; NaN means missing where ``missing`` allows it."""
+    outputs = as_floats(Y, name)
+    if outputs.ndim == 1:
+        outputs = outputs[:, np.newaxis]
+    if outputs.ndim != 2 or outputs.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n,) or (n, p), got {outputs.shape}")
+    if outputs.shape[0] != n_rows:
+        raise ValueError(f"{name} must have as many rows as X ({n_rows}), got {outputs.shape[0]}")
+    bad = np.isinf(outputs) if missing else ~np.isfinite(outputs)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        allowed = "finite or NaN (missing)" if missing else "finite"
+        raise ValueError(f"{name} must be {allowed}, got {outputs[row, column]} in row {row}, column {column}")
+    return outputs
+
+
+def as_count(value: Any, name: str, minimum: int) -> int:
+    """``value`` as an integer of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < minimum:
+        raise ValueError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    return int(value)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A generator from a seed, a generator (used as it is) or None (fresh entropy)."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return np.random.default_rng(int(random_state))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    raise ValueError(
+        f"random_state must be None, an integer >= 0 or a numpy Generator or RandomState, got {random_state!r}"
+    )

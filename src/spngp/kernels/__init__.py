@@ -1,0 +1,23 @@
+"""Covariance functions, with the derivatives that training needs."""
+
+from spngp.kernels.base import Kernel
+from spngp.kernels.combination import KernelProduct, KernelSum
+from spngp.kernels.dot_product import Constant, Linear, Polynomial
+from spngp.kernels.parameter import Parameter
+from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
+from spngp.kernels.translation import from_sklearn
+
+__all__ = [
+    "Constant",
+    "Kernel",
+    "KernelProduct",
+    "KernelSum",
+    "Linear",
+    "Matern",
+    "Parameter",
+    "Periodic",
+    "Polynomial",
+    "RationalQuadratic",
+    "SquaredExponential",
+    "from_sklearn",
+]

@@ -1,0 +1,164 @@
+"""What every kernel is: parameters with names, a Gram matrix, and a pullback for training."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from spngp._linalg import PackedGram, Square
+from spngp._typing import Array
+from spngp._validation import as_rows
+from spngp.kernels.parameter import ParameterTable, declare
+
+# Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.
+Pullback: TypeAlias = Callable[[Array, Array], Array]
+
+
+class Evaluation(Protocol):
+    """A kernel on fixed rows, to be evaluated for many parameter values: buffers are set up once and reused."""
+
+    def gram(self, values: Array) -> PackedGram:
+        """Packed Gram matrix for these (natural) values of all the kernel's parameters; valid until the next call."""
+
+    def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:
+        """Gradient by the logs of all parameters, fixed or not, at the values last given to :meth:`gram`."""
+
+
+class Kernel(ABC):
+    """A covariance function; immutable.
+
+    A subclass declares its parameters in ``__init__`` and implements :meth:`_gram`, :meth:`_diagonal` and
+    :meth:`evaluation`. Parameters are positive and optimised in the log domain: ``theta`` holds the logs of the free
+    ones.
+    """
+
+    _table: ParameterTable
+    _places: dict[str, int | slice]
+
+    def _declare(self, *, scalar: tuple[str, ...] = (), may_be_zero: tuple[str, ...] = (), **parameters: Any) -> None:
+        self._table, self._places = declare(type(self).__name__, parameters, scalar, may_be_zero)
+
+    def __getattr__(self, name: str) -> Any:
+        """Natural value of a parameter: a float, or a read-only array if there is one per input."""
+        places = self.__dict__.get("_places", {})
+        if name not in places:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        value = self._table.values[places[name]]
+        return value if isinstance(value, np.ndarray) else float(value)
+
+    @property
+    def theta(self) -> Array:
+        """Logs of the free parameters."""
+        return self._table.theta
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`, shape (len(theta), 2)."""
+        return self._table.bounds
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the free parameters, in the order of :attr:`theta`."""
+        return self._table.free_names
+
+    def with_theta(self, theta: Array) -> Kernel:
+        """The same kernel with the free parameters set to exp(theta)."""
+        return self._with_table(self._table.with_theta(theta))
+
+    def _with_table(self, table: ParameterTable) -> Kernel:
+        kernel = object.__new__(type(self))  # several times faster than copy.copy
+        kernel.__dict__.update(self.__dict__)
+        kernel._table = table
+        return kernel
+
+    def gram(self, X1: Any, X2: Any = None) -> Array:
+        """Covariances between the rows of X1 and of X2 (of X1 itself by default), shape (n1, n2)."""
+        X1 = self._rows(X1, "X1")
+        X2 = X1 if X2 is None else self._rows(X2, "X2")
+        if X1.shape[1] != X2.shape[1]:
+            raise ValueError(f"X1 and X2 must have as many columns, got {X1.shape[1]} and {X2.shape[1]}")
+        return self._gram(X1, X2)
+
+    def diagonal(self, X: Any) -> Array:
+        """Prior variance at each row of X."""
+        return self._diagonal(self._rows(X, "X"))
+
+    def gram_with_pullback(self, X: Any) -> tuple[PackedGram, Pullback]:
+        """Gram matrix of X, packed, and the function that carries a gradient back to ``theta``.
+
+        ``pullback(g_pairs, g_diagonal)`` takes the derivative of a scalar by each entry of the packed matrix and
+        returns its gradient with respect to :attr:`theta`. Nothing of size n × n × parameters is ever formed.
+        """
+        X = self._rows(X, "X")
+        evaluation = self.evaluation(X, Square.zeros(X.shape[0]))
+        free = self._table.free
+
+        def pullback(g_pairs: Array, g_diagonal: Array) -> Array:
+            return evaluation.pullback(g_pairs, g_diagonal)[free]
+
+        return evaluation.gram(self._table.values), pullback
+
+    def packed(self, X: Array) -> PackedGram:
+        """Packed Gram matrix of checked rows."""
+        return self.evaluation(X, Square.zeros(X.shape[0])).gram(self._table.values)
+
+    def _rows(self, X: Any, name: str) -> Array:
+        X = as_rows(X, name)
+        self._check_inputs(X.shape[1])
+        return X
+
+    def _check_inputs(self, d: int) -> None:
+        for name, place in self._places.items():
+            if isinstance(place, slice) and place.stop - place.start != d:
+                raise ValueError(
+                    f"{name} of {type(self).__name__} has {place.stop - place.start} values, "
+                    f"so X must have that many columns, got {d}"
+                )
+
+    @abstractmethod
+    def _gram(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
+
+    @abstractmethod
+    def _diagonal(self, X: Array) -> Array:
+        """Prior variance at each row."""
+
+    @abstractmethod
+    def evaluation(self, X: Array, square: Square) -> Evaluation:
+        """The kernel on checked rows, ready for many parameter values; ``square`` is memory to work in."""
+
+    def __add__(self, other: Any) -> Kernel:
+        from spngp.kernels.combination import KernelSum  # the two modules need each other
+
+        return KernelSum([self, other]) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> Kernel:
+        from spngp.kernels.combination import KernelProduct
+
+        return KernelProduct([self, other]) if isinstance(other, Kernel) else NotImplemented
+
+    def _structure(self) -> dict[str, Any]:
+        """Constructor arguments that are not parameters, such as ``nu``."""
+        return {}
+
+    def _key(self) -> tuple[Any, ...]:
+        return (type(self), tuple(self._structure().items()), self._table.key())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        arguments = [f"{name}={value!r}" for name, value in self._structure().items()]
+        for name, place in self._places.items():
+            value = self._table.values[place]
+            text = repr(value.tolist())
+            if not self._table.free[place].all() and np.any(value != 0):
+                text = f"Parameter({text}, fixed={(~self._table.free[place]).tolist()})"
+            arguments.append(f"{name}={text}")
+        return f"{type(self).__name__}({', '.join(arguments)})"

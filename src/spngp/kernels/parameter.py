@@ -1,0 +1,162 @@
+"""Positive parameters of kernels and noise: values, bounds, and which of them are free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spngp._typing import Array
+from spngp._validation import as_floats
+
+# Unless bounds are given, optimisation may move a parameter this far either way from the value it was given:
+# wide enough to be no restriction, relative so that it holds in any units.
+DEFAULT_RANGE = 1e5
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A positive parameter with bounds, or held fixed.
+
+    Wherever a kernel or a leaf takes a plain number, it takes a ``Parameter`` too.
+
+    Parameters
+    ----------
+    value : float or sequence of float
+        One value, or one per input.
+    bounds : (float, float), optional
+        Smallest and largest value that optimisation may choose. By default 1e-5 and 1e5 times ``value``.
+    fixed : bool or sequence of bool
+        Held at ``value``: all of it, or element by element.
+
+    Examples
+    --------
+    >>> from spngp.kernels import Parameter, SquaredExponential
+    >>> kernel = SquaredExponential(length_scale=Parameter([1.0, 2.0], fixed=[True, False]), variance=3.0)
+    >>> kernel.parameter_names
+    ('length_scale[1]', 'variance')
+    """
+
+    value: float | Sequence[float]
+    bounds: tuple[float, float] | None = None
+    fixed: bool | Sequence[bool] = False
+
+    def __repr__(self) -> str:
+        bounds = "" if self.bounds is None else f", bounds={self.bounds}"
+        fixed = "" if self.fixed is False else f", fixed={self.fixed}"
+        return f"Parameter({self.value}{bounds}{fixed})"
+
+
+class ParameterTable:
+    """The parameters of one kernel as flat vectors: the bridge between names and ``theta``.
+
+    Values are natural (not logs). A table is never changed; :meth:`replaced` makes another with other values.
+    """
+
+    def __init__(self, names: tuple[str, ...], values: Array, free: NDArray[np.bool_], log_bounds: Array) -> None:
+        values.setflags(write=False)
+        self.names, self.values, self.free, self.log_bounds = names, values, free, log_bounds
+        self.n_free = int(free.sum())
+
+    def replaced(self, values: Array) -> ParameterTable:
+        """The same parameters with other values."""
+        table = object.__new__(ParameterTable)  # called at every step of an optimiser
+        table.__dict__.update(self.__dict__)
+        values.setflags(write=False)
+        table.values = values
+        return table
+
+    def with_theta(self, theta: Array) -> ParameterTable:
+        """The same parameters with the free ones set to exp(theta)."""
+        theta = as_floats(theta, "theta")
+        if theta.shape != (self.n_free,):
+            raise ValueError(f"theta must have shape ({self.n_free},), got {theta.shape}")
+        values = self.values.copy()
+        values[self.free] = np.exp(theta)
+        return self.replaced(values)
+
+    @property
+    def theta(self) -> Array:
+        """Logs of the free values."""
+        return np.log(self.values[self.free])
+
+    @property
+    def free_names(self) -> tuple[str, ...]:
+        """Names of the free values, in the order of :attr:`theta`."""
+        return tuple(name for name, free in zip(self.names, self.free, strict=True) if free)
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`, shape (number of free values, 2)."""
+        return self.log_bounds[self.free]
+
+    def key(self) -> tuple[Any, ...]:
+        """What makes two tables equal."""
+        return (self.names, self.values.tobytes(), self.free.tobytes(), self.log_bounds.tobytes())
+
+    @staticmethod
+    def join(tables: Sequence[ParameterTable]) -> ParameterTable:
+        """The tables of a combination's parts, one after the other, names prefixed by the part's number."""
+        return ParameterTable(
+            tuple(f"{part}.{name}" for part, table in enumerate(tables) for name in table.names),
+            np.concatenate([table.values for table in tables]),
+            np.concatenate([table.free for table in tables]),
+            np.concatenate([table.log_bounds for table in tables]),
+        )
+
+
+def declare(
+    owner: str, given: Mapping[str, Any], scalar: Sequence[str] = (), may_be_zero: Sequence[str] = ()
+) -> tuple[ParameterTable, dict[str, int | slice]]:
+    """Check the constructor arguments of ``owner``; returns their table and where in it each name stands.
+
+    A name in ``scalar`` takes one value only. A name in ``may_be_zero`` may be 0, which switches its term off and
+    holds it there (log 0 is no place to start from).
+    """
+    names: list[str] = []
+    values: list[Array] = []
+    frees: list[NDArray[np.bool_]] = []
+    bounds: list[Array] = []
+    places: dict[str, int | slice] = {}
+    for name, argument in given.items():
+        parameter = argument if isinstance(argument, Parameter) else Parameter(argument)
+        label = f"{name} of {owner}"
+        value = as_floats(parameter.value, label)
+        zero_allowed = name in may_be_zero
+        if value.ndim > (0 if name in scalar else 1) or value.size == 0:
+            shape = "a number" if name in scalar else "a number or a sequence of numbers"
+            raise ValueError(f"{label} must be {shape}, got {parameter.value!r}")
+        if not np.isfinite(value).all() or (value < 0).any() or (not zero_allowed and (value == 0).any()):
+            sign = ">= 0" if zero_allowed else "> 0"
+            raise ValueError(f"{label} must be finite and {sign}, got {parameter.value!r}")
+        flat = np.atleast_1d(value).astype(np.float64)
+        start = len(names)
+        places[name] = start if value.ndim == 0 else slice(start, start + flat.size)
+        names += [name] if value.ndim == 0 else [f"{name}[{i}]" for i in range(flat.size)]
+        values.append(flat)
+        frees.append(~_fixed(parameter, flat.size, label) & (flat > 0))
+        bounds.append(_log_bounds(parameter, flat, label))
+    table = ParameterTable(tuple(names), np.concatenate(values), np.concatenate(frees), np.concatenate(bounds))
+    return table, places
+
+
+def _fixed(parameter: Parameter, size: int, label: str) -> NDArray[np.bool_]:
+    fixed = np.asarray(parameter.fixed)
+    if fixed.dtype != np.bool_ or fixed.shape not in ((), (size,)):
+        raise ValueError(f"fixed of {label} must be a bool or {size} bools, got {parameter.fixed!r}")
+    return np.broadcast_to(fixed, (size,)).copy()
+
+
+def _log_bounds(parameter: Parameter, flat: Array, label: str) -> Array:
+    if parameter.bounds is None:
+        positive = np.where(flat > 0, flat, 1.0)
+        return np.log(positive)[:, np.newaxis] + np.log(DEFAULT_RANGE) * np.array([-1.0, 1.0])
+    bounds = as_floats(parameter.bounds, f"bounds of {label}")
+    if bounds.shape != (2,) or not (0 < bounds[0] <= bounds[1] < np.inf):
+        raise ValueError(f"bounds of {label} must be (low, high) with 0 < low <= high, got {parameter.bounds!r}")
+    if ((flat < bounds[0]) | (flat > bounds[1])).any():
+        raise ValueError(f"{label} must lie within its bounds {parameter.bounds}, got {parameter.value!r}")
+    return np.tile(np.log(bounds), (flat.size, 1))

@@ -1,0 +1,308 @@
+"""Kernels that depend on the distance between features of the inputs: SE, Matérn, rational quadratic, periodic."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from spngp._linalg import PackedGram, Square, SquaredDistances
+from spngp._typing import Array
+from spngp.kernels.base import Kernel
+
+
+class Profile(NamedTuple):
+    """A kernel as a function of u = |φ(x) − φ(x')|², with its derivatives.
+
+    Differentiating in u, a squared distance, leaves no 0/0 where two rows coincide.
+    """
+
+    value: Array
+    slope: Array  # d value / du, divided by slope_factor
+    slope_factor: float
+    alpha_slope: Array | None = None  # d value / d log alpha (rational quadratic)
+
+
+class Stationary(Kernel):
+    """Base: a profile of u = |φ(x) − φ(x')|² with features φ(x) = scale · x/length_scale.
+
+    The scale is each formula's own: with it a profile needs the fewest passes over the matrix.
+    """
+
+    length_scale: float | Array
+    variance: float
+    _n_spare = 0  # vectors that the profile needs besides u
+
+    @abstractmethod
+    def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
+        """The kernel's formula, variance included, at given values of all parameters. May overwrite ``u``."""
+
+    def _scale(self, values: Array) -> float:
+        """Factor of the features, so that u is what the formula calls for."""
+        return 1.0
+
+    def _n_features(self, d: int) -> int:
+        return d
+
+    def _write_features(self, X: Array, values: Array, out: Array) -> None:
+        np.multiply(X, self._scale(values) / values[self._places["length_scale"]], out=out)
+
+    def _features_pullback(self, X: Array, features: Array, g_features: Array, values: Array, gradient: Array) -> None:
+        """Add to ``gradient`` what the derivative by the features says about the parameters in them."""
+        # dφ_d / d log ℓ_d = −φ_d
+        self._accumulate(gradient, "length_scale", -np.einsum("ij,ij->j", features, g_features))
+
+    def _accumulate(self, gradient: Array, name: str, per_input: Array) -> None:
+        place = self._places[name]
+        gradient[place] += per_input if isinstance(place, slice) else per_input.sum()
+
+    def _is_smooth(self) -> bool:
+        """Whether the value depends on u, not √u, near zero, and so forgives a rounding error in u."""
+        return True
+
+    def _features_are_free(self) -> bool:
+        """Whether any parameter inside the features is learnt; if not, the larger half of the pullback is saved."""
+        return bool(self._table.free[self._places["length_scale"]].any())
+
+    def _features(self, X: Array) -> Array:
+        features = np.empty((X.shape[0], self._n_features(X.shape[1])))
+        self._write_features(X, self._table.values, features)
+        return features
+
+    def _gram(self, X1: Array, X2: Array) -> Array:
+        centre = _centre(X2)
+        u = cdist(self._features(X1 - centre), self._features(X2 - centre), "sqeuclidean")
+        spare = [np.empty(u.size) for _ in range(self._n_spare)]
+        return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
+
+    def _diagonal(self, X: Array) -> Array:
+        return np.full(X.shape[0], self.variance)
+
+    def evaluation(self, X: Array, square: Square) -> StationaryEvaluation:
+        """The kernel on checked rows, ready for many parameter values."""
+        return StationaryEvaluation(self, X, square)
+
+
+class StationaryEvaluation:
+    """A stationary kernel on fixed rows."""
+
+    def __init__(self, kernel: Stationary, X: Array, square: Square) -> None:
+        n, m = X.shape[0], kernel._n_features(X.shape[1])
+        self._kernel, self._square = kernel, square
+        self._X = X - _centre(X)
+        self._features = np.empty((n, m))
+        self._distances = SquaredDistances(self._features, square, exact=not kernel._is_smooth())
+        n_pairs = self._distances.pairs.size
+        self._spare = [np.empty(n_pairs) for _ in range(kernel._n_spare)]
+        self._diagonal = np.empty(n)
+        self._variance_place = kernel._places["variance"]
+        self._moves = kernel._features_are_free()
+        if self._moves:
+            self._weights = np.empty(n_pairs)
+            self._columns, self._product = np.ones((n, m + 1), order="F"), np.empty((n, m + 1), order="F")
+            self._unpack_weights = square.bound_unpack(self._weights)
+            self._multiply = square.bound_product(self._columns, self._product)
+
+    def gram(self, values: Array) -> PackedGram:
+        """Packed Gram matrix for these values of the parameters."""
+        self._values = values
+        self._kernel._write_features(self._X, values, self._features)
+        self._profile = self._kernel._profile(self._distances.update(), self._spare, values)
+        self._diagonal.fill(values[self._variance_place])
+        return PackedGram(self._profile.value, self._diagonal)
+
+    def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:
+        """Gradient by the logs of all parameters."""
+        kernel, profile, values, features = self._kernel, self._profile, self._values, self._features
+        gradient = np.zeros(values.size)
+        variance = values[self._variance_place]
+        gradient[self._variance_place] = g_pairs @ profile.value + variance * g_diagonal.sum()
+        if profile.alpha_slope is not None:
+            gradient[kernel._places["alpha"]] = g_pairs @ profile.alpha_slope
+        if self._moves:
+            # With w_ij = dL/du_ij:  dL/dφ_i = Σ_j 2 w_ij (φ_i − φ_j) = 2 [(W·1)_i φ_i − (W·Φ)_i]
+            np.multiply(g_pairs, profile.slope, out=self._weights)
+            self._unpack_weights()
+            self._square.diagonal.fill(0.0)
+            self._columns[:, 1:] = features
+            self._multiply()
+            g_features = self._product[:, :1] * features
+            g_features -= self._product[:, 1:]
+            g_features *= 2.0 * profile.slope_factor
+            kernel._features_pullback(self._X, features, g_features, values, gradient)
+        return gradient
+
+
+def _centre(X: Array) -> Array:
+    """A row to subtract before features are formed: near the data, and not drawn away by one outlier.
+
+    Distances do not change, but inputs far from the origin (years, coordinates) keep their digits.
+    """
+    if X.shape[0] == 0:
+        return np.zeros(X.shape[1])
+    first, middle, last = X[0], X[X.shape[0] // 2], X[-1]
+    return np.maximum(np.minimum(first, middle), np.minimum(np.maximum(first, middle), last))
+
+
+class SquaredExponential(Stationary):
+    """variance · exp(−r²/2) with r² = Σ ((x − x')/length_scale)².
+
+    Parameters
+    ----------
+    length_scale : float, sequence of float or Parameter
+        One for all inputs, or one per input (ARD).
+    variance : float or Parameter
+        Prior variance of the function.
+
+    Examples
+    --------
+    >>> from spngp.kernels import SquaredExponential
+    >>> SquaredExponential(length_scale=2.0).gram([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    """
+
+    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
+        self._declare(length_scale=length_scale, variance=variance, scalar=("variance",))
+
+    def _scale(self, values: Array) -> float:
+        return math.sqrt(0.5)  # u = r²/2
+
+    def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
+        value = np.exp(np.subtract(math.log(values[self._places["variance"]]), u, out=u), out=u)
+        return Profile(value, value, -1.0)
+
+
+class Matern(Stationary):
+    """Matérn kernel with smoothness ``nu`` of 0.5, 1.5 or 2.5.
+
+    With s = √(2·nu)·r:  e⁻ˢ,  (1 + s)·e⁻ˢ  and  (1 + s + s²/3)·e⁻ˢ, times ``variance``.
+
+    Parameters
+    ----------
+    nu : {0.5, 1.5, 2.5}
+        Smoothness: functions are nu − ½ times differentiable.
+    length_scale, variance : float, sequence of float or Parameter
+        As in :class:`SquaredExponential`.
+
+    Examples
+    --------
+    >>> from spngp.kernels import Matern
+    >>> Matern(nu=1.5, length_scale=[1.0, 10.0])
+    Matern(nu=1.5, length_scale=[1.0, 10.0], variance=1.0)
+    """
+
+    def __init__(self, nu: float = 1.5, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
+        if nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"nu of Matern must be 0.5, 1.5 or 2.5, got {nu!r}")
+        self.nu = float(nu)
+        self._declare(length_scale=length_scale, variance=variance, scalar=("variance",))
+
+    def _structure(self) -> dict[str, Any]:
+        return {"nu": self.nu}
+
+    _n_spare = 2
+
+    def _scale(self, values: Array) -> float:
+        return math.sqrt(2.0 * self.nu)  # u = s²
+
+    def _is_smooth(self) -> bool:
+        return self.nu > 0.5
+
+    def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
+        s = np.sqrt(np.maximum(u, 0.0, out=u), out=u)
+        decay = np.subtract(math.log(values[self._places["variance"]]), s, out=spare[0])
+        np.exp(decay, out=decay)
+        if self.nu == 0.5:
+            # dk/du = −k/(2s) has no limit at s = 0, where it multiplies a difference of zero
+            return Profile(decay, np.divide(decay, s, out=s, where=s > 0), -0.5)
+        if self.nu == 1.5:
+            return Profile(np.multiply(np.add(s, 1.0, out=s), decay, out=s), decay, -0.5)
+        value = np.multiply(s, 1.0 / 3.0, out=spare[1])
+        np.multiply(np.add(value, 1.0, out=value), s, out=value)
+        np.multiply(np.add(value, 1.0, out=value), decay, out=value)
+        return Profile(value, np.multiply(np.add(s, 1.0, out=s), decay, out=s), -1.0 / 6.0)
+
+
+class RationalQuadratic(Stationary):
+    """variance · (1 + r²/(2·alpha))^(−alpha): a scale mixture of squared exponentials.
+
+    Parameters
+    ----------
+    alpha : float or Parameter
+        Small: many length-scales at once. Large: close to :class:`SquaredExponential`.
+    length_scale, variance : float, sequence of float or Parameter
+        As in :class:`SquaredExponential`.
+    """
+
+    alpha: float
+
+    def __init__(self, alpha: Any = 1.0, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
+        self._declare(alpha=alpha, length_scale=length_scale, variance=variance, scalar=("alpha", "variance"))
+
+    _n_spare = 2
+
+    def _scale(self, values: Array) -> float:
+        return math.sqrt(0.5 / values[self._places["alpha"]])  # u = r²/(2·alpha)
+
+    def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
+        alpha, log_variance = values[self._places["alpha"]], math.log(values[self._places["variance"]])
+        value = np.log1p(u, out=spare[0])
+        base = np.add(u, 1.0, out=spare[1])
+        # d log k / d log alpha at fixed r²
+        alpha_slope = np.subtract(np.divide(u, base, out=u), value, out=u)
+        np.multiply(alpha_slope, alpha, out=alpha_slope)
+        np.exp(np.subtract(log_variance, np.multiply(value, alpha, out=value), out=value), out=value)
+        np.multiply(alpha_slope, value, out=alpha_slope)
+        return Profile(value, np.divide(value, base, out=base), -float(alpha), alpha_slope)
+
+
+class Periodic(Stationary):
+    """variance · exp(−2 Σ sin²(π(x − x')/period)/length_scale²), summed over the inputs.
+
+    It is the squared exponential on the circle: φ(x) = (cos 2πx/period, sin 2πx/period)/length_scale. Unlike a sine
+    of the Euclidean distance, this is a valid covariance for any number of inputs; for one input both agree.
+
+    Parameters
+    ----------
+    period : float, sequence of float or Parameter
+        Length after which the function repeats, one for all inputs or one per input.
+    length_scale, variance : float, sequence of float or Parameter
+        As in :class:`SquaredExponential`, the length-scale relative to the period's circle.
+    """
+
+    period: float | Array
+
+    def __init__(self, period: Any = 1.0, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
+        self._declare(period=period, length_scale=length_scale, variance=variance, scalar=("variance",))
+
+    def _n_features(self, d: int) -> int:
+        return 2 * d
+
+    def _write_features(self, X: Array, values: Array, out: Array) -> None:
+        angle = self._angle(X, values)
+        radius = math.sqrt(0.5) / values[self._places["length_scale"]]  # u = half the squared distance on the circle
+        np.multiply(np.cos(angle), radius, out=out[:, : X.shape[1]])
+        np.multiply(np.sin(angle), radius, out=out[:, X.shape[1] :])
+
+    def _angle(self, X: Array, values: Array) -> Array:
+        return X * (2.0 * np.pi / values[self._places["period"]])
+
+    def _features_pullback(self, X: Array, features: Array, g_features: Array, values: Array, gradient: Array) -> None:
+        d = X.shape[1]
+        cosine, sine = features[:, :d], features[:, d:]
+        g_cosine, g_sine = g_features[:, :d], g_features[:, d:]
+        self._accumulate(gradient, "length_scale", -(cosine * g_cosine + sine * g_sine).sum(axis=0))
+        # d angle / d log period = −angle
+        by_angle = sine * g_cosine - cosine * g_sine
+        self._accumulate(gradient, "period", (self._angle(X, values) * by_angle).sum(axis=0))
+
+    def _features_are_free(self) -> bool:
+        return super()._features_are_free() or bool(self._table.free[self._places["period"]].any())
+
+    def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
+        value = np.exp(np.subtract(math.log(values[self._places["variance"]]), u, out=u), out=u)
+        return Profile(value, value, -1.0)

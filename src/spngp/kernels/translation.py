@@ -1,0 +1,138 @@
+"""Translation of scikit-learn's kernel objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sk
+
+from spngp.kernels.base import Kernel
+from spngp.kernels.combination import KernelProduct, KernelSum
+from spngp.kernels.dot_product import Constant, Linear, Polynomial
+from spngp.kernels.parameter import Parameter
+from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
+
+
+class Translation(NamedTuple):
+    """A kernel, and the noise variance that a ``WhiteKernel`` stood for (None without one)."""
+
+    kernel: Kernel
+    noise_variance: Parameter | None
+
+
+def from_sklearn(kernel: Any) -> Translation:
+    """Translate a scikit-learn kernel.
+
+    ``ConstantKernel``, ``RBF``, ``Matern`` (nu = 0.5, 1.5, 2.5 or inf), ``DotProduct``, integer powers of
+    ``DotProduct``, ``ExpSineSquared`` (equal for one input; see :class:`~spngp.kernels.Periodic`),
+    ``RationalQuadratic``, sums and products of these, and ``WhiteKernel`` (alone, times a constant, or as a term of
+    the outermost sum) become the noise variance. Values, bounds and fixed parameters are kept.
+
+    Raises
+    ------
+    ValueError
+        Names the part that has no counterpart.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    >>> kernel, noise = from_sklearn(ConstantKernel(4.0, "fixed") * RBF(2.0) + WhiteKernel(0.1))
+    >>> kernel
+    Constant(variance=Parameter(4.0, fixed=True)) * SquaredExponential(length_scale=2.0,
+    variance=Parameter(1.0, fixed=True))
+    >>> noise.value
+    0.1
+    """
+    if not isinstance(kernel, sk.Kernel):
+        raise TypeError(f"expected a scikit-learn kernel, got {kernel!r}")
+    terms, noises = [], []
+    for term in _flatten(kernel, sk.Sum):
+        noise = _noise(term)
+        if noise is None:
+            terms.append(_translate(term))
+        else:
+            noises.append(noise)
+    if not terms:
+        raise ValueError(f"cannot translate {kernel!r}: it holds noise only and no kernel")
+    return Translation(terms[0] if len(terms) == 1 else KernelSum(terms), _add_noises(noises))
+
+
+def _flatten(kernel: Any, kind: Any) -> list[Any]:
+    if isinstance(kernel, kind):
+        return [*_flatten(kernel.k1, kind), *_flatten(kernel.k2, kind)]
+    return [kernel]
+
+
+def _parameter(kernel: Any, name: str, square: bool = False) -> Parameter:
+    """One of scikit-learn's hyper-parameters with its bounds; ``square`` turns a standard deviation into a variance."""
+    power = 2 if square else 1
+    value = np.asarray(getattr(kernel, name), dtype=float) ** power
+    given = value.tolist()
+    bounds = getattr(kernel, f"{name}_bounds")
+    if isinstance(bounds, str) or not value.all():  # a sigma_0 of zero: the term is switched off
+        return Parameter(given, fixed=True)
+    ranges = np.atleast_2d(np.asarray(bounds, dtype=float)) ** power
+    low, high = float(ranges[:, 0].min()), float(ranges[:, 1].max())
+    # scikit-learn starts at the value even where it lies outside its bounds
+    return Parameter(given, bounds=(min(low, float(value.min())), max(high, float(value.max()))))
+
+
+def _noise(term: Any) -> Parameter | None:
+    factors = _flatten(term, sk.Product)
+    white = [factor for factor in factors if isinstance(factor, sk.WhiteKernel)]
+    if not white:
+        return None
+    constants = [factor for factor in factors if isinstance(factor, sk.ConstantKernel)]
+    if len(white) > 1 or len(white) + len(constants) != len(factors):
+        raise ValueError(f"cannot translate {term!r}: a WhiteKernel can be multiplied by constants only")
+    noise = _parameter(white[0], "noise_level")
+    scale = math.prod(float(factor.constant_value) for factor in constants)
+    return noise if not constants else Parameter(float(np.asarray(noise.value)) * scale, fixed=noise.fixed)
+
+
+def _add_noises(noises: Sequence[Parameter]) -> Parameter | None:
+    if len(noises) <= 1:
+        return noises[0] if noises else None
+    return Parameter(
+        sum(float(np.asarray(noise.value)) for noise in noises),
+        fixed=all(noise.fixed is True for noise in noises),
+    )
+
+
+def _translate(kernel: Any) -> Kernel:
+    one = Parameter(1.0, fixed=True)
+    match kernel:
+        case sk.Sum():
+            return KernelSum([_translate(part) for part in _flatten(kernel, sk.Sum)])
+        case sk.Product():
+            return KernelProduct([_translate(part) for part in _flatten(kernel, sk.Product)])
+        case sk.Exponentiation(kernel=sk.DotProduct() as base) if _is_power(kernel.exponent):
+            offset = _parameter(base, "sigma_0", square=True)
+            return Polynomial(degree=int(kernel.exponent), offset=offset, variance=one)
+        case sk.ConstantKernel():
+            return Constant(_parameter(kernel, "constant_value"))
+        case sk.Matern() if kernel.nu == math.inf:
+            return SquaredExponential(_parameter(kernel, "length_scale"), one)
+        case sk.Matern() if kernel.nu in (0.5, 1.5, 2.5):
+            return Matern(kernel.nu, _parameter(kernel, "length_scale"), one)
+        case sk.Matern():
+            raise ValueError(f"cannot translate {kernel!r}: nu must be 0.5, 1.5, 2.5 or inf, got {kernel.nu}")
+        case sk.RBF():
+            return SquaredExponential(_parameter(kernel, "length_scale"), one)
+        case sk.DotProduct():
+            return Linear(one, bias_variance=_parameter(kernel, "sigma_0", square=True))
+        case sk.ExpSineSquared():
+            return Periodic(_parameter(kernel, "periodicity"), _parameter(kernel, "length_scale"), one)
+        case sk.RationalQuadratic():
+            return RationalQuadratic(_parameter(kernel, "alpha"), _parameter(kernel, "length_scale"), one)
+        case sk.WhiteKernel():
+            raise ValueError(f"cannot translate {kernel!r}: noise inside a nested sum or product")
+        case _:
+            raise ValueError(f"cannot translate {kernel!r}: {type(kernel).__name__} has no counterpart in spngp")
+
+
+def _is_power(exponent: Any) -> bool:
+    return float(exponent).is_integer() and exponent >= 1

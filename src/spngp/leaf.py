@@ -1,0 +1,298 @@
+"""One exact Gaussian process for one output: evidence with gradient, posterior, samples.
+
+Notation: X (n, d) rows, y their outputs, K the Gram matrix, C = K + noise·I, L its Cholesky factor,
+z = L⁻¹y and alpha = C⁻¹y. Equation numbers are those of Trapp et al. (2018).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+
+from spngp._linalg import NotPositiveDefiniteError, PackedGram, Square
+from spngp._typing import Array, RandomState
+from spngp._validation import as_count, as_generator, as_outputs
+from spngp.kernels import Kernel, Parameter
+from spngp.kernels.parameter import ParameterTable, declare
+
+_LOG_2PI = math.log(2.0 * math.pi)
+_BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
+
+
+class Evidence:
+    """The log evidence of fixed rows as a function of the parameters, with its gradient.
+
+    log p(y|X) = −½ yᵀC⁻¹y − ½ log|C| − n/2 log 2π (eq. 4, with the sign of its last terms put right), and
+    d log p / dK = ½ (alpha alphaᵀ − C⁻¹). Work space is set up once, so that an optimiser can call it cheaply; it
+    belongs to one thread at a time.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X, y : ndarray
+        Checked rows and their outputs.
+    """
+
+    def __init__(self, kernel: Kernel, X: Array, y: Array) -> None:
+        n = y.size
+        self._y = y
+        self._constant = -0.5 * n * _LOG_2PI
+        self._square = Square.zeros(n)
+        self._kernel = kernel.evaluation(X, self._square)
+        self._alpha, self._pairs = np.empty(n), np.empty(n * (n - 1) // 2)
+        self._solve = self._square.bound_solve(self._alpha)
+        self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
+        self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
+        self._pack = self._square.bound_pack(self._pairs)
+        self._unpacks: Array | None = None
+
+    def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
+        """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
+        square, alpha = self._square, self._alpha
+        gram = self._kernel.gram(values)
+        if gram.pairs is not self._unpacks:  # most kernels write into the same vector every time
+            self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
+        square.factor(gram, noise_variance, self._unpack)
+        alpha[:] = self._y
+        self._solve()
+        value = self._constant - 0.5 * float(alpha @ alpha) - 0.5 * square.log_determinant()
+        self._solve_transposed()
+        square.invert()
+        self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
+        g_diagonal = square.diagonal * 0.5
+        self._pack()
+        # an entry below the diagonal stands for two of the matrix: its derivative is −pairs, with the sign put outside
+        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * float(g_diagonal.sum())
+
+
+class ExactGP:
+    """A Gaussian process with Gaussian noise, conditioned on any number of rows (none: the prior); immutable.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Covariance function of the latent function; its mean is zero.
+    noise_variance : float or Parameter
+        Variance of the noise, learnt unless fixed; 0 means none.
+
+    Attributes
+    ----------
+    log_evidence : float
+        log p(y | X) of the GP's own rows; 0 for the prior.
+    n_own, n_context : int
+        How many rows it was conditioned on, and how many more it only sees when it predicts.
+
+    Examples
+    --------
+    >>> from spngp.kernels import SquaredExponential
+    >>> from spngp.leaf import ExactGP
+    >>> gp = ExactGP(SquaredExponential(), noise_variance=0.01).condition([[0.0], [1.0]], [1.0, -1.0])
+    >>> mean, variance = gp.predict([[0.5]])
+    >>> round(float(variance[0]), 4)
+    0.0465
+    """
+
+    kernel: Kernel
+    log_evidence: float
+    n_own: int
+    _noise: ParameterTable
+    _X: Array
+    _y: Array
+    _L: Square
+    _alpha: Array
+
+    def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a spngp kernel, got {kernel!r}")
+        self.kernel = kernel
+        self._noise, _ = declare(
+            "a leaf",
+            {"noise_variance": noise_variance},
+            scalar=("noise_variance",),
+            may_be_zero=("noise_variance",),
+        )
+        self.log_evidence, self.n_own = 0.0, 0
+        self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
+        self._L = Square.zeros(0)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise."""
+        return float(self._noise.values[0])
+
+    @property
+    def n_context(self) -> int:
+        """Rows that inform predictions but not the evidence."""
+        return self._y.size - self.n_own
+
+    @property
+    def theta(self) -> Array:
+        """Logs of the free parameters: the kernel's, then the noise variance."""
+        return np.concatenate([self.kernel.theta, self._noise.theta])
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`, shape (len(theta), 2)."""
+        return np.concatenate([self.kernel.bounds, self._noise.bounds])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the free parameters, in the order of :attr:`theta`."""
+        return (*self.kernel.parameter_names, *self._noise.free_names)
+
+    def with_theta(self, theta: Array) -> ExactGP:
+        """The prior with the free parameters set to exp(theta)."""
+        split = self.kernel._table.n_free
+        gp = object.__new__(ExactGP)
+        gp.__dict__.update(self._prior().__dict__)
+        gp.kernel = self.kernel.with_theta(theta[:split])
+        gp._noise = self._noise.with_theta(theta[split:])
+        return gp
+
+    def _prior(self) -> ExactGP:
+        return self if self._y.size == 0 else ExactGP(self.kernel, self._noise_parameter())
+
+    def _noise_parameter(self) -> Parameter:
+        low, high = np.exp(self._noise.log_bounds[0])
+        return Parameter(self.noise_variance, (low, high), fixed=not self._noise.free[0])
+
+    def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
+        """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
+        table = self.kernel._table
+        value, by_kernel, by_noise = Evidence(self.kernel, *self._checked(X, y, "X", "y"))(
+            table.values, self.noise_variance
+        )
+        gradient = by_kernel[table.free]
+        return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
+
+    def condition(self, X: Any, y: Any, X_context: Any = None, y_context: Any = None) -> ExactGP:
+        """The GP given further rows, exactly, in O(n²m) for m new ones.
+
+        ``X_context`` and ``y_context`` are rows that it also sees when it predicts but that do not enter
+        :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
+        the whole factor, and one factorisation serves both.
+        """
+        X, y = self._checked(X, y, "X", "y")
+        if X_context is None:
+            X_context, y_context = X[:0], y[:0]
+        else:
+            X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
+        own, n_new = self.n_own, y.size
+        if n_new + y_context.size == 0:
+            return self
+        old_X = self._X if self._y.size else X[:0]
+        if old_X.shape[1] != X.shape[1]:
+            raise ValueError(f"X must have {old_X.shape[1]} columns as before, got {X.shape[1]}")
+        gp = copy.copy(self)
+        gp._X = np.vstack([old_X[:own], X, old_X[own:], X_context])
+        gp._y = np.concatenate([self._y[:own], y, self._y[own:], y_context])
+        gp.n_own = own + n_new
+        try:
+            gp._L = self._factor(gp._X)
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(
+                f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
+                f"shorten the length-scales or rescale X and y; the kernel is {self.kernel!r}"
+            ) from None
+        gp._solve()
+        return gp
+
+    def _factor(self, X: Array) -> Square:
+        """Factor for own rows followed by others, reusing that of the rows already owned."""
+        own = self.n_own
+        gram = self.kernel.packed(X[own:])
+        if own:
+            cross = self.kernel._gram(X[:own], X[own:])
+            return self._L.leading(own).extended(cross, gram, self.noise_variance)
+        L = Square.zeros(X.shape[0])
+        L.factor(gram, self.noise_variance)
+        return L
+
+    def _solve(self) -> None:
+        own, L = self.n_own, self._L
+        z = self._y.copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            L.solve(z)
+            quadratic = float(z[:own] @ z[:own])
+            self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * _LOG_2PI
+            L.solve_transposed(z)
+        if not math.isfinite(self.log_evidence) or not np.isfinite(z).all():
+            raise ValueError(
+                f"the log evidence of a leaf with {own} rows is out of range: y reaches {np.abs(self._y).max():g} "
+                f"where the prior std is {float(L.diagonal.max()):g}; "
+                "rescale y or the kernel's variance"
+            )
+        self._alpha = z
+
+    def predict(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
+        """Mean and variance at each row: of a new observation, or of the latent function (eq. 2–3)."""
+        X = self._rows(X, "X")
+        mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
+        if self._y.size:
+            for start in range(0, X.shape[0], _BLOCK):
+                block = slice(start, start + _BLOCK)
+                cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
+                mean[block] = self._alpha @ cross
+                self._L.solve(cross)
+                variance[block] -= np.einsum("ij,ij->j", cross, cross)
+            np.maximum(variance, 0.0, out=variance)
+        return mean, variance if latent else variance + self.noise_variance
+
+    def joint(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
+        """Mean and covariance matrix over the rows, of new observations or of the latent function (eq. 2–3)."""
+        X = self._rows(X, "X")
+        mean, covariance = np.zeros(X.shape[0]), self.kernel._gram(X, X)
+        if self._y.size:
+            cross = self.kernel._gram(X, self._X).T
+            mean = self._alpha @ cross
+            self._L.solve(cross)
+            covariance -= cross.T @ cross
+        if not latent:
+            np.einsum("ii->i", covariance)[:] += self.noise_variance
+        return mean, covariance
+
+    def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
+        """Joint samples over the rows of X, shape (n, n_samples)."""
+        n_samples = as_count(n_samples, "n_samples", 0)
+        mean, covariance = self.joint(X, latent)
+        normal = as_generator(random_state).standard_normal((n_samples, mean.size)).T
+        return mean[:, np.newaxis] + _square_root(covariance) @ normal
+
+    def _rows(self, X: Any, name: str) -> Array:
+        X = self.kernel._rows(X, name)
+        if self._y.size and X.shape[1] != self._X.shape[1]:
+            raise ValueError(f"{name} must have {self._X.shape[1]} columns as in training, got {X.shape[1]}")
+        return X
+
+    def _checked(self, X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
+        X = self.kernel._rows(X, X_name)
+        outputs = as_outputs(y, X.shape[0], y_name, missing=False)
+        if outputs.shape[1] != 1:
+            raise ValueError(f"{y_name} of a leaf must be one output, got {outputs.shape[1]}")
+        return X, np.ascontiguousarray(outputs[:, 0])
+
+    def __repr__(self) -> str:
+        rows = f", {self.n_own} rows" if self.n_own else ""
+        context = f" and {self.n_context} of context" if self.n_context else ""
+        return f"ExactGP({self.kernel!r}, noise_variance={self.noise_variance:g}{rows}{context})"
+
+
+def _square_root(covariance: Array) -> Array:
+    """A with A Aᵀ = covariance; by Cholesky, or by eigenvalues where rounding made it slightly indefinite."""
+    root = Square.zeros(covariance.shape[0])
+    try:
+        root.factor(PackedGram.pack(covariance), 0.0)
+    except NotPositiveDefiniteError:
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return root.array
+
+
+def log_evidence_with_gradient(
+    kernel: Kernel, noise_variance: float | Parameter, X: Any, y: Any
+) -> tuple[float, Array]:
+    """log p(y | X) of one GP and its gradient with respect to the free log-parameters, noise last."""
+    return ExactGP(kernel, noise_variance).log_evidence_with_gradient(X, y)

@@ -1,0 +1,54 @@
+"""Exact joint samples: an induced tree by the sums' weights, then each leaf's joint Gaussian."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from spngp._typing import Array, Indices, RandomState
+from spngp._validation import as_count, as_generator, as_rows
+from spngp.network.conditioning import check_inputs
+from spngp.network.placement import place, route
+
+if TYPE_CHECKING:
+    from spngp.network.nodes import Leaf, Node
+
+
+def sample(root: Node, X: Any, n_samples: int, random_state: RandomState, latent: bool) -> Array:
+    """Joint samples of the network over the rows of X."""
+    X = as_rows(X)
+    check_inputs(root, X)
+    n_samples = as_count(n_samples, "n_samples", 0)
+    rng = as_generator(random_state)
+    placed = place(root)
+    rows = route(placed, X)
+    column = {output: j for j, output in enumerate(root.outputs)}
+    result = np.zeros((X.shape[0], len(column), n_samples))
+    # the samples whose tree holds each node, handed down from parents to children
+    drawn: list[list[Indices]] = [[] for _ in placed]
+    drawn[-1] = [np.arange(n_samples)]
+    for i in range(len(placed) - 1, -1, -1):
+        if not drawn[i]:
+            continue
+        own = np.sort(np.concatenate(drawn[i]))
+        item = placed[i]
+        if not item.children:
+            leaf = cast("Leaf", item.node)
+            if own.size and rows[i].size:
+                values = leaf.gp.sample(X[rows[i]], own.size, rng, latent)
+                result[rows[i][:, np.newaxis], column[leaf.output], own] = values
+            continue
+        for child, part in zip(item.children, _choose(item.node, own, rng), strict=True):
+            drawn[child].append(part)
+    return result[:, 0] if len(column) == 1 else result
+
+
+def _choose(node: Node, own: Indices, rng: np.random.Generator) -> list[Indices]:
+    from spngp.network.nodes import Sum
+
+    if not isinstance(node, Sum):
+        return [own] * len(node.children)
+    cumulative = np.cumsum(node.weights)
+    choice = np.searchsorted(cumulative / cumulative[-1], rng.random(own.size), side="right")
+    return [own[choice == c] for c in range(len(node.children))]

@@ -1,0 +1,196 @@
+"""Gaussian mixtures as distributions: what a network says about each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
+
+from spngp._typing import Array, RandomState
+from spngp._validation import as_count, as_floats, as_generator
+
+_HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture:
+    """One Gaussian mixture per row (and output): the last axis of each array runs over components.
+
+    Parameters
+    ----------
+    log_weights, means, variances : ndarray
+        Arrays of one shape, (..., components); −inf is the log weight of a component that is not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.predictive import GaussianMixture
+    >>> mixture = GaussianMixture(np.log([[0.5, 0.5]]), np.array([[-1.0, 1.0]]), np.array([[0.1, 0.1]]))
+    >>> mixture.mean, mixture.var
+    (array([0.]), array([1.1]))
+    >>> mixture.quantile(0.5)
+    array([0.])
+    """
+
+    log_weights: Array
+    means: Array
+    variances: Array
+
+    def __post_init__(self) -> None:
+        for name in ("log_weights", "means", "variances"):
+            object.__setattr__(self, name, as_floats(getattr(self, name), name))
+        if not self.log_weights.shape == self.means.shape == self.variances.shape or self.means.ndim < 1:
+            raise ValueError(
+                "log_weights, means and variances must have one shape (..., components), got "
+                f"{self.log_weights.shape}, {self.means.shape}, {self.variances.shape}"
+            )
+        if (self.variances < 0).any():
+            raise ValueError(f"variances must be >= 0, got {self.variances.min():g}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the moments: rows, or rows and outputs."""
+        return self.means.shape[:-1]
+
+    @property
+    def weights(self) -> Array:
+        """Probability of each component."""
+        return np.exp(self.log_weights)
+
+    @property
+    def mean(self) -> Array:
+        """Mean Σ π μ."""
+        return np.einsum("...k,...k->...", self.weights, self.means)
+
+    @property
+    def var(self) -> Array:
+        """Variance Σ π (σ² + (μ − mean)²)."""
+        spread = self.means - self.mean[..., np.newaxis]
+        return np.einsum("...k,...k->...", self.weights, self.variances + spread * spread)
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation."""
+        return np.sqrt(self.var)
+
+    def logpdf(self, y: Any) -> Array:
+        """Log density at ``y``, one value per mixture."""
+        with np.errstate(over="ignore"):  # a value out of all range has density zero
+            z = self._standardised(self._values(y)[..., np.newaxis])
+            z2 = z * z
+        log_std = 0.5 * np.log(self._positive_variances())
+        return np.asarray(logsumexp(self.log_weights - 0.5 * z2 - log_std - _HALF_LOG_2PI, axis=-1))
+
+    def cdf(self, y: Any) -> Array:
+        """Probability of a value at most ``y``, one per mixture."""
+        z = self._standardised(self._values(y)[..., np.newaxis])
+        return np.minimum(np.einsum("...k,...k->...", self.weights, ndtr(z)), 1.0)
+
+    def quantile(self, q: Any) -> Array:
+        """Value below which a share ``q`` lies: same shape as the mixtures, or (..., len(q)) for a sequence.
+
+        Found by Newton steps inside a shrinking bracket, to rounding error, on log q (or log(1 − q) above the
+        median, so both tails are exact).
+        """
+        levels = as_floats(q, "q")
+        if levels.ndim > 1:
+            raise ValueError(f"q must be a number or a sequence of numbers, got shape {levels.shape}")
+        if not ((levels >= 0) & (levels <= 1)).all():
+            raise ValueError(f"q must lie in [0, 1], got {q!r}")
+        flat = np.atleast_1d(levels)
+        order = np.argsort(flat)
+        result = np.empty((*self.shape, flat.size))
+        previous: Array | None = None
+        for i in order:
+            found = self._quantile(float(flat[i]))
+            # two levels a rounding error apart must not come out in the wrong order
+            previous = found if previous is None else np.maximum(found, previous)
+            result[..., i] = previous
+        return result if levels.ndim else result[..., 0]
+
+    def _quantile(self, q: float) -> Array:
+        if q in (0.0, 1.0):
+            return np.full(self.shape, -np.inf if q == 0.0 else np.inf)
+        # Above the median solve the mirrored problem, where 1 − q keeps its digits.
+        sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q)
+        log_weights = self.log_weights.reshape(-1, self.means.shape[-1])
+        means = sign * self.means.reshape(log_weights.shape)
+        stds = np.sqrt(self._positive_variances()).reshape(log_weights.shape)
+        component = means + stds * ndtri(level)
+        used = log_weights > -np.inf
+        low = np.where(used, component, np.inf).min(axis=-1)  # the mixture's quantile lies between its components'
+        high = np.where(used, component, -np.inf).max(axis=-1)
+        x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), component), low, high)
+        active = np.flatnonzero(high > low)
+        target = np.log(level)
+        for _ in range(200):
+            if active.size == 0:
+                break
+            z = (x[active, np.newaxis] - means[active]) / stds[active]
+            log_cdf = logsumexp(log_weights[active] + log_ndtr(z), axis=-1)
+            log_pdf = logsumexp(log_weights[active] - 0.5 * z * z - np.log(stds[active]) - _HALF_LOG_2PI, axis=-1)
+            excess = log_cdf - target
+            high[active] = np.where(excess >= 0, x[active], high[active])
+            low[active] = np.where(excess <= 0, x[active], low[active])
+            with np.errstate(over="ignore", invalid="ignore"):
+                newton = x[active] - excess * np.exp(log_cdf - log_pdf)
+            inside = (newton > low[active]) & (newton < high[active])
+            step = np.where(inside, newton, 0.5 * (low[active] + high[active]))
+            moved = np.abs(step - x[active])
+            x[active] = step
+            scale = 1e-14 * (np.abs(step) + stds[active].min(axis=-1))
+            active = active[(moved > scale) & (high[active] - low[active] > scale)]
+        return (sign * x).reshape(self.shape)
+
+    def interval(self, coverage: float = 0.95) -> tuple[Array, Array]:
+        """Central interval: equal probability on either side."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
+        return self.quantile(0.5 * (1.0 - coverage)), self.quantile(0.5 * (1.0 + coverage))
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Array:
+        """Independent samples of each mixture, shape (..., n_samples).
+
+        Rows are drawn independently of each other; ``sample_y`` of a model draws them jointly.
+        """
+        n_samples = as_count(n_samples, "n_samples", 0)
+        rng = as_generator(random_state)
+        cumulative = np.cumsum(self.weights, axis=-1)
+        cumulative /= cumulative[..., -1:]
+        uniform = rng.random((*self.shape, n_samples))
+        component = (uniform[..., np.newaxis] > cumulative[..., np.newaxis, :]).sum(axis=-1)
+        normal = rng.standard_normal((*self.shape, n_samples))
+        means = np.take_along_axis(self.means, component, axis=-1)
+        return means + np.sqrt(np.take_along_axis(self.variances, component, axis=-1)) * normal
+
+    def density(self, grid: Any) -> Array:
+        """Density of each mixture at each point of a common one-dimensional grid, shape (..., len(grid))."""
+        points = as_floats(grid, "grid")
+        if points.ndim != 1 or points.size == 0:
+            raise ValueError(f"grid must be one-dimensional with at least one point, got shape {points.shape}")
+        return np.stack([np.exp(self.logpdf(np.full(self.shape, point))) for point in points], axis=-1)
+
+    def mode(self, grid: Any) -> Array:
+        """The grid point of highest density of each mixture."""
+        return np.asarray(as_floats(grid, "grid")[np.argmax(self.density(grid), axis=-1)])
+
+    def _values(self, y: Any) -> Array:
+        values = as_floats(y, "y")
+        try:
+            return np.broadcast_to(values, self.shape)
+        except ValueError:
+            raise ValueError(f"y must have shape {self.shape}, got {values.shape}") from None
+
+    def _positive_variances(self) -> Array:
+        return np.maximum(self.variances, np.finfo(np.float64).tiny)
+
+    def _standardised(self, y: Array) -> Array:
+        return np.asarray((y - self.means) / np.sqrt(self._positive_variances()))
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else 0
+
+    def __repr__(self) -> str:
+        return f"GaussianMixture(shape={self.shape}, components={self.means.shape[-1]})"

@@ -1,0 +1,140 @@
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+from spngp._linalg import NotPositiveDefiniteError, PackedGram, Square, SquaredDistances
+
+packed = PackedGram.pack
+empty = Square.zeros
+
+
+def _pair(i, j, n):
+    return i * n - i * (i + 1) // 2 + j - i - 1
+
+
+def positive_definite(n, seed=0):
+    A = np.random.default_rng(seed).standard_normal((n, n))
+    return A @ A.T + n * np.eye(n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 17, 90])
+def test_packing_follows_the_order_of_pdist_and_is_undone_by_dense(n):
+    A = positive_definite(n)
+    np.testing.assert_array_equal(packed(A).pairs, squareform(A - np.diag(np.diag(A)), checks=False))
+    np.testing.assert_array_equal(packed(A).dense(), A)
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 90])
+def test_factor_solve_determinant_and_inverse(n):
+    A = positive_definite(n)
+    L = empty(n)
+    assert L.factor(packed(A), 0.5) == 0.0
+    C = A + 0.5 * np.eye(n)
+    np.testing.assert_allclose(np.tril(L.array), np.linalg.cholesky(C), rtol=1e-12)
+    assert L.log_determinant() == pytest.approx(np.linalg.slogdet(C)[1], rel=1e-12)
+    for right in (np.arange(float(n)), np.asfortranarray(np.arange(3.0 * n).reshape(n, 3))):
+        solution = right.copy(order="F")
+        L.solve(solution)
+        L.solve_transposed(solution)
+        np.testing.assert_allclose(C @ solution, right, rtol=1e-10, atol=1e-12)
+    L.invert()
+    np.testing.assert_allclose(np.tril(L.array), np.tril(np.linalg.inv(C)), rtol=1e-9, atol=1e-15)
+
+
+def test_symmetric_product_and_rank_one_update_read_the_lower_triangle_only():
+    A = positive_definite(8)
+    lower = Square(np.asfortranarray(np.tril(A) + np.triu(np.full((8, 8), np.nan), 1)))
+    B = np.asfortranarray(np.random.default_rng(1).standard_normal((8, 3)))
+    product = np.empty((8, 3), order="F")
+    lower.bound_product(B, product)()
+    np.testing.assert_allclose(product, A @ B)
+    v = np.arange(8.0)
+    lower.bound_subtract_outer(v)()
+    np.testing.assert_allclose(np.tril(lower.array), np.tril(A - np.outer(v, v)))
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 1), (30, 7)])
+def test_extended_factor_equals_the_factor_of_the_whole(n, m):
+    A = positive_definite(n + m)
+    whole, first = empty(n + m), empty(n)
+    whole.factor(packed(A), 0.1)
+    first.factor(packed(A[:n, :n]), 0.1)
+    extended = first.extended(A[:n, n:], packed(A[n:, n:]), 0.1)
+    np.testing.assert_allclose(extended.array, np.tril(whole.array), rtol=1e-10, atol=1e-12)
+
+
+def test_a_leading_block_of_a_factor_is_the_factor_of_the_block():
+    A = positive_definite(12)
+    L = empty(12)
+    L.factor(packed(A), 0.0)
+    block = L.leading(5)
+    assert np.shares_memory(block.array, L.array)
+    b = np.arange(5.0)
+    block.solve(b)
+    np.testing.assert_allclose(np.linalg.cholesky(A[:5, :5]) @ b, np.arange(5.0), atol=1e-12)
+
+
+def test_jitter_is_used_only_when_needed_and_as_little_as_works():
+    singular = np.ones((4, 4))
+    L = empty(4)
+    jitter = L.factor(packed(singular), 0.0)
+    assert 0 < jitter <= 1e-6
+    lower = np.tril(L.array)
+    np.testing.assert_allclose(lower @ lower.T, singular + jitter * np.eye(4), rtol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [-np.eye(3), np.full((3, 3), np.nan), np.array([[1.0, 2.0], [2.0, 1.0]])])
+def test_an_indefinite_matrix_ends_in_one_error_that_says_how_large(bad):
+    with pytest.raises(NotPositiveDefiniteError, match=f"{len(bad)} x {len(bad)} .* not (positive definite|finite)"):
+        empty(len(bad)).factor(packed(bad), 0.0)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((3, 3)), np.zeros((3, 2), order="F"), np.zeros((2, 2), np.float32, "F")])
+def test_a_matrix_that_lapack_would_misread_is_refused(wrong):
+    with pytest.raises(ValueError, match="Fortran-ordered"):
+        Square(wrong)
+
+
+@pytest.mark.parametrize(("offset", "spread"), [(0.0, 1.0), (1e9, 1.0), (0.0, 1e7), (-3e5, 1e-3)])
+def test_squared_distances_keep_their_digits_far_from_the_origin_and_with_outliers(offset, spread):
+    rng = np.random.default_rng(0)
+    X = offset + rng.standard_normal((40, 3))
+    X[0] += spread
+    X[7] = X[3]
+    expected = pdist(X, "sqeuclidean")
+    for exact in (False, True):
+        distances = SquaredDistances(X.copy(), empty(40), exact)
+        np.testing.assert_allclose(distances.update(), expected, rtol=1e-10, atol=1e-11)
+        assert distances.update()[_pair(3, 7, 40)] == 0.0  # equal rows
+
+
+def test_squared_distances_follow_rows_that_are_changed_in_place():
+    X = np.random.default_rng(0).standard_normal((5, 2))
+    distances = SquaredDistances(X, empty(5))
+    first = distances.update().copy()
+    X *= 3.0
+    np.testing.assert_allclose(distances.update(), 9 * first)
+
+
+def test_lapack_calls_release_the_gil():
+    """While one thread factors a large matrix, another must be able to run Python code."""
+    n = 3000
+    L = Square(np.asfortranarray(positive_definite(n)))
+    started, ticks = threading.Event(), []
+
+    def factor():
+        started.set()
+        L.cholesky()
+
+    thread = threading.Thread(target=factor)
+    thread.start()
+    started.wait()
+    while thread.is_alive():
+        ticks.append(time.perf_counter())
+        time.sleep(0.001)
+    thread.join()
+    # held, the GIL would let no tick through between the start and the end of the call
+    assert len(ticks) > 10

@@ -1,0 +1,113 @@
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from spngp.predictive import GaussianMixture
+
+WEIGHTS = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0], [0.01, 0.98, 0.01]])
+MEANS = np.array([[-3.0, 0.0, 4.0], [2.0, 7.0, 9.0], [-50.0, 0.0, 50.0]])
+STDS = np.array([[0.5, 1.0, 0.1], [3.0, 1.0, 1.0], [1e-3, 1e-2, 1e-3]])
+
+
+@pytest.fixture
+def mixture():
+    with np.errstate(divide="ignore"):
+        return GaussianMixture(np.log(WEIGHTS), MEANS, STDS**2)
+
+
+def by_scipy(function, y):
+    return (WEIGHTS * getattr(stats.norm, function)(y, MEANS, STDS)).sum(axis=1)
+
+
+def test_moments_density_and_cdf_equal_sums_over_components(mixture):
+    mean = (WEIGHTS * MEANS).sum(axis=1)
+    np.testing.assert_allclose(mixture.mean, mean)
+    variance = (WEIGHTS * (STDS**2 + MEANS**2)).sum(axis=1) - mean**2
+    np.testing.assert_allclose(mixture.var, variance, rtol=1e-9)
+    np.testing.assert_allclose(mixture.std**2, mixture.var)
+    for y in (-3.1, 0.2, 4.0, 51.0):
+        np.testing.assert_allclose(mixture.cdf(y), by_scipy("cdf", y), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(mixture.logpdf(0.1), np.log(by_scipy("pdf", 0.1)), rtol=1e-10)
+
+
+def test_log_density_far_out_equals_high_precision(mixture):
+    y = 400.0
+    with mpmath.workdps(60):
+        total = mpmath.fsum(
+            mpmath.mpf(w) * mpmath.npdf(y, m, s) for w, m, s in zip(WEIGHTS[0], MEANS[0], STDS[0], strict=True)
+        )
+        assert mixture.logpdf(y)[0] == pytest.approx(float(mpmath.log(total)), rel=1e-12)
+
+
+LEVELS = np.array([1e-12, 1e-4, 0.005, 0.01, 0.2, 0.200000001, 0.5, 0.7, 0.99, 0.995, 1 - 1e-4, 1 - 1e-12])
+
+
+def test_quantile_inverts_the_cdf_to_1e_8_and_is_monotone(mixture):
+    found = mixture.quantile(LEVELS)
+    assert found.shape == (3, LEVELS.size)
+    assert (np.diff(found, axis=1) >= 0).all()
+    for i, level in enumerate(LEVELS):
+        np.testing.assert_allclose(mixture.cdf(found[:, i]), level, rtol=1e-8, atol=0)
+        nearby = 1e-8 * np.maximum(np.abs(found[:, i]), 1.0)
+        # on a plateau between two components the cdf itself is only known to rounding
+        assert (mixture.cdf(found[:, i] - nearby) <= level * (1 + 1e-14)).all()
+        assert (mixture.cdf(found[:, i] + nearby) >= level * (1 - 1e-14)).all()
+
+
+def test_quantile_of_one_component_is_the_normal_quantile():
+    single = GaussianMixture(np.zeros((2, 1)), np.array([[1.0], [-2.0]]), np.array([[4.0], [9.0]]))
+    np.testing.assert_allclose(single.quantile(0.975), stats.norm.ppf(0.975, [1, -2], [2, 3]), rtol=1e-12)
+    low, high = single.interval(0.95)
+    np.testing.assert_allclose(high - low, 2 * 1.959963984540054 * np.array([2, 3]), rtol=1e-12)
+
+
+def test_quantile_ends_and_many_rows_at_once(mixture):
+    np.testing.assert_array_equal(mixture.quantile(0.0), -np.inf)
+    np.testing.assert_array_equal(mixture.quantile(1.0), np.inf)
+    rng = np.random.default_rng(0)
+    raw = rng.random((5000, 6))
+    many = GaussianMixture(np.log(raw / raw.sum(axis=1, keepdims=True)), rng.normal(size=(5000, 6)), raw + 1e-6)
+    np.testing.assert_allclose(many.cdf(many.quantile(0.37)), 0.37, atol=1e-10)
+
+
+def test_samples_follow_the_cdf_and_the_seed(mixture):
+    draws = mixture.sample(20_000, random_state=3)
+    assert draws.shape == (3, 20_000)
+    np.testing.assert_array_equal(draws, mixture.sample(20_000, random_state=3))
+    uniform = np.array([mixture.cdf(draws[:, i]) for i in range(2000)])
+    for row in range(3):
+        assert stats.kstest(uniform[:, row], "uniform").pvalue > 1e-3
+
+
+def test_density_and_mode_on_a_grid(mixture):
+    grid = np.linspace(-10, 10, 2001)
+    density = mixture.density(grid)
+    assert density.shape == (3, 2001)
+    assert np.trapezoid(density[0], grid) == pytest.approx(1.0, abs=1e-6)
+    assert mixture.mode(grid)[0] == pytest.approx(4.0, abs=0.011)
+
+
+def test_two_outputs_keep_their_axes():
+    mixture = GaussianMixture(np.zeros((4, 2, 1)), np.ones((4, 2, 1)), np.ones((4, 2, 1)))
+    assert mixture.mean.shape == mixture.logpdf(np.zeros((4, 2))).shape == (4, 2)
+    assert mixture.quantile([0.1, 0.9]).shape == (4, 2, 2)
+    assert mixture.sample(5, 0).shape == (4, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.quantile(1.5), r"q must lie in \[0, 1\], got 1.5"),
+        (lambda m: m.quantile(np.nan), r"q must lie in \[0, 1\]"),
+        (lambda m: m.interval(1.0), "coverage must lie strictly between 0 and 1, got 1.0"),
+        (lambda m: m.logpdf([1.0, 2.0]), r"y must have shape \(3,\), got \(2,\)"),
+        (lambda m: m.sample(-1), "n_samples must be an integer >= 0, got -1"),
+        (lambda m: m.sample(1, random_state="a"), "random_state must be"),
+        (lambda m: GaussianMixture(m.log_weights, m.means, -m.variances), "variances must be >= 0"),
+        (lambda m: GaussianMixture(m.log_weights[:, :2], m.means, m.variances), "must have one shape"),
+    ],
+)
+def test_bad_arguments_are_named(mixture, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(mixture)
