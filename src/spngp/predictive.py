@@ -75,6 +75,11 @@ class GaussianMixture:
         """Standard deviation."""
         return np.sqrt(self.var)
 
+    def scaled(self, scale: Any, shift: Any) -> GaussianMixture:
+        """The distribution of scale · Y + shift; one scale for all, or one per output."""
+        scale, shift = np.asarray(scale)[..., np.newaxis], np.asarray(shift)[..., np.newaxis]
+        return GaussianMixture(self.log_weights, self.means * scale + shift, self.variances * scale**2)
+
     def logpdf(self, y: Any) -> Array:
         """Log density at ``y``, one value per mixture."""
         with np.errstate(over="ignore"):  # a value out of all range has density zero

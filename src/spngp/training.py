@@ -1,18 +1,169 @@
-"""Hyper-parameters that maximise the log evidence."""
+"""Hyper-parameters: maxima of the log evidence, tied over experts or each on its own.
+
+``theta`` is the vector of free log-parameters of a GP: its kernel's, then its noise variance. A *block* is a pair of
+checked arrays (X, y): the rows of one expert.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from spngp._linalg import NotPositiveDefiniteError
+from spngp._parallel import map_leaves
 from spngp._typing import Array
 from spngp.leaf import Evidence, ExactGP
 
+Block: TypeAlias = tuple[Array, Array]
+Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 
-def fit_gp(gp: ExactGP, X: Any, y: Any) -> ExactGP:
+
+@dataclass
+class Convergence:
+    """Counts the optimisations of one fit, so that it can warn once, in words, with the figures."""
+
+    runs: int = 0
+    unfinished: list[float] = field(default_factory=list)
+
+    def warn(self) -> None:
+        """Warn if any run was still climbing when its evaluations were used up."""
+        if self.unfinished:
+            warnings.warn(
+                f"hyper-parameters: {len(self.unfinished)} of {self.runs} optimisations were still improving when they "
+                f"stopped, the worst by {max(self.unfinished):.2g} nats per row in its last step; predictions are "
+                "valid for the parameters reached",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+class TiedEvidence:
+    """Log evidence of a network of independent regions that share their experts' parameters, with its gradient.
+
+    Each block is a region with one expert per template under a sum with uniform weights, so
+    log Z = Σ_block logsumexp_k(log w_k + log Z_block,k) and ∇ log Z = Σ r_block,k ∇ log Z_block,k, with r the posterior
+    responsibility. ``theta`` holds the templates' parameters one after the other.
+    """
+
+    def __init__(self, templates: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None = None) -> None:
+        self.templates = list(templates)
+        self._sizes = [gp.theta.size for gp in self.templates]
+        self._n_jobs = n_jobs
+        self._n_blocks = len(blocks)
+        self._tasks = [(k, LeafEvidence(gp, *block)) for k, gp in enumerate(self.templates) for block in blocks]
+
+    @property
+    def theta(self) -> Array:
+        """Where the templates stand."""
+        return np.concatenate([gp.theta for gp in self.templates])
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`."""
+        return np.concatenate([gp.bounds for gp in self.templates])
+
+    def parts(self, theta: Array) -> list[Array]:
+        """Each template's share of ``theta``."""
+        return np.split(theta, np.cumsum(self._sizes)[:-1])
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Log evidence and gradient."""
+        parts = self.parts(theta)
+        results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs)
+        values = np.array([value for value, _ in results]).reshape(len(parts), self._n_blocks)
+        values -= np.log(len(parts))
+        totals = logsumexp(values, axis=0)
+        responsibilities = np.exp(values - totals).reshape(-1)
+        gradients = [np.zeros(size) for size in self._sizes]
+        for (k, _), (_, gradient), responsibility in zip(self._tasks, results, responsibilities, strict=True):
+            gradients[k] += responsibility * gradient
+        return float(totals.sum()), np.concatenate(gradients)
+
+
+class LeafEvidence:
+    """Log evidence of one GP on one block as a function of ``theta``, with its gradient."""
+
+    def __init__(self, gp: ExactGP, X: Array, y: Array) -> None:
+        self._gp = gp
+        self._free = np.append(gp.kernel._table.free, gp._noise.free)
+        self._n_kernel = gp.kernel._table.n_free
+        self._evidence = Evidence(gp.kernel, X, y)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Log evidence and gradient."""
+        values = self._gp.kernel._table.with_theta(theta[: self._n_kernel]).values
+        noise = self._gp._noise.with_theta(theta[self._n_kernel :]).values[0]
+        value, by_kernel, by_noise = self._evidence(values, float(noise))
+        return value, np.append(by_kernel, by_noise)[self._free]
+
+
+class AdaptiveEvidence:
+    """Log evidence of one expert plus a Gaussian prior on ``theta``, with its gradient."""
+
+    def __init__(self, gp: ExactGP, X: Array, y: Array, centre: Array, prior_std: Array) -> None:
+        self._evidence = LeafEvidence(gp, X, y)
+        self._centre, self._precision = centre, 1.0 / prior_std**2
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Log evidence plus log prior (without its constant), and gradient."""
+        value, gradient = self._evidence(theta)
+        pull = self._precision * (theta - self._centre)
+        return value - 0.5 * float(pull @ (theta - self._centre)), gradient - pull
+
+
+def maximise(
+    objective: Objective,
+    theta: Array,
+    bounds: Array,
+    n_rows: int,
+    max_evaluations: int,
+    tolerance: float = 1e-5,
+    convergence: Convergence | None = None,
+) -> Array:
+    """L-BFGS-B from ``theta``; stops when a step gains less than ``tolerance`` nats per row."""
+    if theta.size == 0:
+        return theta
+    best, best_theta = -np.inf, theta
+    gains: list[float] = []
+
+    def negative(point: Array) -> tuple[float, Array]:
+        nonlocal best, best_theta
+        try:
+            value, gradient = objective(point)
+        except NotPositiveDefiniteError:
+            return 1e25, np.zeros(point.size)  # the line search turns back
+        if value > best:
+            gains.append(value - best)
+            best, best_theta = value, point.copy()
+        return -value / n_rows, -gradient / n_rows
+
+    start = np.clip(theta, bounds[:, 0], bounds[:, 1])
+    options = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": 0.0, "gtol": 1e-4}
+    previous = np.inf
+
+    def small_step(intermediate_result: Any) -> None:
+        nonlocal previous
+        if previous - intermediate_result.fun < tolerance:
+            raise StopIteration
+        previous = intermediate_result.fun
+
+    found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=small_step)
+    if convergence is not None:
+        convergence.runs += 1
+        last = gains[-1] / n_rows if len(gains) > 1 else 0.0
+        if found.status == 1 and last > 10 * tolerance:
+            convergence.unfinished.append(last)
+    return best_theta
+
+
+def fit_gp(gp: ExactGP, X: Any, y: Any, max_evaluations: int = 200) -> ExactGP:
     """The prior of ``gp`` with free parameters moved to a local maximum of its log evidence on the rows.
 
     Examples
@@ -27,17 +178,29 @@ def fit_gp(gp: ExactGP, X: Any, y: Any) -> ExactGP:
     True
     """
     X, y = gp._checked(X, y, "X", "y")
-    evidence = Evidence(gp.kernel, X, y)
+    objective = LeafEvidence(gp, X, y)
+    return gp.with_theta(maximise(objective, gp.theta, gp.bounds, y.size, max_evaluations, tolerance=1e-7))
 
-    def objective(theta: Array) -> tuple[float, Array]:
-        moved = gp.with_theta(theta)
-        try:
-            value, by_kernel, by_noise = evidence(moved.kernel._table.values, moved.noise_variance)
-        except NotPositiveDefiniteError:
-            return np.inf, np.zeros(theta.size)  # the line search turns back
-        return -value, -np.append(by_kernel, by_noise)[np.append(gp.kernel._table.free, gp._noise.free)]
 
-    if gp.theta.size == 0:
-        return gp
-    found = minimize(objective, gp.theta, jac=True, method="L-BFGS-B", bounds=gp.bounds)
-    return gp.with_theta(found.x)
+def fit_tied(
+    templates: Sequence[ExactGP],
+    blocks: Sequence[Block],
+    max_evaluations: int,
+    n_jobs: int | None = None,
+    convergence: Convergence | None = None,
+) -> list[ExactGP]:
+    """Templates moved to a maximum of their joint evidence on the blocks (see :class:`TiedEvidence`)."""
+    objective = TiedEvidence(templates, blocks, n_jobs)
+    n_rows = sum(y.size for _, y in blocks)
+    theta = maximise(objective, objective.theta, objective.bounds, n_rows, max_evaluations, convergence=convergence)
+    return [gp.with_theta(part) for gp, part in zip(templates, objective.parts(theta), strict=True)]
+
+
+def fit_adaptive(
+    gp: ExactGP, block: Block, prior_std: Array, max_evaluations: int, convergence: Convergence | None = None
+) -> ExactGP:
+    """One expert moved from the tied values to the maximum of its evidence times a Gaussian prior around them."""
+    objective = AdaptiveEvidence(gp, *block, gp.theta, prior_std)
+    rows = max(block[1].size, 1)
+    theta = maximise(objective, gp.theta, gp.bounds, rows, max_evaluations, 1e-4, convergence)
+    return gp.with_theta(theta)

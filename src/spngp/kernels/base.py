@@ -119,6 +119,14 @@ class Kernel(ABC):
                 )
 
     @abstractmethod
+    def slope_variances(self, d: int) -> Array:
+        """Prior variance of the function's slope along each of d inputs, up to a factor near one.
+
+        Its inverse square root is how far the function reaches along an input: the kernel's metric, by which regions
+        are cut and neighbours chosen.
+        """
+
+    @abstractmethod
     def _gram(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets."""
 

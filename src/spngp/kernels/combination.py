@@ -71,6 +71,10 @@ class KernelSum(Combination):
     def _diagonal(self, X: Array) -> Array:
         return np.sum([part._diagonal(X) for part in self.parts], axis=0)
 
+    def slope_variances(self, d: int) -> Array:
+        """Slopes of independent functions add up."""
+        return np.sum([part.slope_variances(d) for part in self.parts], axis=0)
+
     def evaluation(self, X: Array, square: Square) -> SumEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         return SumEvaluation(self._part_evaluations(X, square))
@@ -90,6 +94,13 @@ class KernelProduct(Combination):
 
     def _diagonal(self, X: Array) -> Array:
         return np.prod([part._diagonal(X) for part in self.parts], axis=0)
+
+    def slope_variances(self, d: int) -> Array:
+        """The product rule, with each factor's variance taken at the origin plus one."""
+        at = np.ones((1, d))
+        variances = np.array([part._diagonal(at)[0] for part in self.parts])
+        others = [np.prod(np.delete(variances, i)) for i in range(len(self.parts))]
+        return np.sum([part.slope_variances(d) * other for part, other in zip(self.parts, others, strict=True)], axis=0)
 
     def evaluation(self, X: Array, square: Square) -> ProductEvaluation:
         """The kernel on checked rows, ready for many parameter values."""

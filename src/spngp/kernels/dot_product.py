@@ -47,6 +47,10 @@ class Linear(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return (X * X * self.variance).sum(axis=1) + self.bias_variance
 
+    def slope_variances(self, d: int) -> Array:
+        """Prior variance of the slope along each input."""
+        return np.broadcast_to(np.asarray(self.variance), (d,))
+
     def evaluation(self, X: Array, square: Square) -> LinearEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         return LinearEvaluation(self, X, square)
@@ -116,6 +120,10 @@ class Polynomial(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return np.asarray(self.variance * ((X * X).sum(axis=1) + self.offset) ** self.degree)
 
+    def slope_variances(self, d: int) -> Array:
+        """Prior variance of the slope along each input, at a distance of one from the origin."""
+        return np.full(d, self.variance * self.degree**2 * (1.0 + self.offset) ** (self.degree - 1))
+
     def evaluation(self, X: Array, square: Square) -> PolynomialEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         return PolynomialEvaluation(self, X, square)
@@ -169,6 +177,10 @@ class Constant(Kernel):
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
+
+    def slope_variances(self, d: int) -> Array:
+        """A constant has no slope."""
+        return np.zeros(d)
 
     def evaluation(self, X: Array, square: Square) -> ConstantEvaluation:
         """The kernel on checked rows, ready for many parameter values."""

@@ -81,6 +81,10 @@ class Stationary(Kernel):
     def _diagonal(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
+    def slope_variances(self, d: int) -> Array:
+        """Prior variance of the slope along each input."""
+        return np.broadcast_to(self.variance / np.square(self.length_scale), (d,))
+
     def evaluation(self, X: Array, square: Square) -> StationaryEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         return StationaryEvaluation(self, X, square)
@@ -278,6 +282,10 @@ class Periodic(Stationary):
 
     def __init__(self, period: Any = 1.0, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
         self._declare(period=period, length_scale=length_scale, variance=variance, scalar=("variance",))
+
+    def slope_variances(self, d: int) -> Array:
+        """Prior variance of the slope along each input."""
+        return super().slope_variances(d) * np.square(2.0 * np.pi / self.period)
 
     def _n_features(self, d: int) -> int:
         return 2 * d

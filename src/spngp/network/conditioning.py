@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
 
-def condition(root: Node, X: Any, Y: Any, *, overlap: Any = None, n_jobs: int | None = None) -> Node:
+# Given a leaf's box: the rows that it may see beside its own, in a fixed order.
+Context: TypeAlias = Callable[[Box], Indices]
+
+
+def condition(root: Node, X: Any, Y: Any, *, context: Context | None = None, n_jobs: int | None = None) -> Node:
     """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up."""
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
@@ -26,23 +31,22 @@ def condition(root: Node, X: Any, Y: Any, *, overlap: Any = None, n_jobs: int | 
     check_inputs(root, X)
     if X.shape[0] == 0:
         raise ValueError("X must have at least one row, got 0")
-    margins = None if overlap is None else _margins(overlap, X.shape[1])
     placed = place(root)
     rows = route(placed, X)
     leaves = [i for i in range(len(placed)) if not placed[i].children]
 
     def condition_leaf(i: int) -> Leaf:
-        context = None if margins is None else _rows_around(placed[i].box, X, margins)
-        return _condition_leaf(placed[i], X, Y, rows[i], context)
+        return _condition_leaf(placed[i], X, Y, rows[i], None if context is None else context(placed[i].box))
 
     posterior: list[Node | None] = [None] * len(placed)
     for i, leaf in zip(leaves, map_leaves(condition_leaf, leaves, n_jobs), strict=True):
         posterior[i] = leaf
-    for i, (node, _, children) in enumerate((item.node, item.box, item.children) for item in placed):
-        if children:
-            conditioned = [cast("Node", posterior[child]) for child in children]
-            gains = [new.log_evidence - old.log_evidence for new, old in zip(conditioned, node.children, strict=True)]
-            posterior[i] = node.with_children(conditioned, np.array(gains))
+    for i, item in enumerate(placed):
+        if item.children:
+            conditioned = [cast("Node", posterior[child]) for child in item.children]
+            before = np.array([child.log_evidence for child in item.node.children])
+            gains = np.array([child.log_evidence for child in conditioned]) - before
+            posterior[i] = item.node.with_children(conditioned, gains)
     return cast("Node", posterior[-1])
 
 
@@ -65,19 +69,20 @@ def _condition_leaf(placed: Placed, X: Array, Y: Array, rows: Indices, context: 
     return leaf.with_gp(gp)
 
 
-def _rows_around(box: Box, X: Array, margins: Array) -> Indices:
-    """Rows outside the box but within its margins along every axis."""
-    near = Box(tuple((axis, low - margins[axis], high + margins[axis]) for axis, low, high in box.sides))
-    return np.flatnonzero(near.contains(X) & ~box.contains(X))
-
-
-def _margins(overlap: Any, d: int) -> Array:
+def within_distance(X: Array, overlap: Any) -> Context:
+    """Context by distance: rows outside the box but within margins of it along every axis."""
     margins = as_floats(overlap, "overlap")
-    if margins.shape not in ((), (1,), (d,)):
-        raise ValueError(f"overlap must be a number or one per input ({d}), got {overlap!r}")
+    if margins.shape not in ((), (1,), (X.shape[1],)):
+        raise ValueError(f"overlap must be a number or one per input ({X.shape[1]}), got {overlap!r}")
     if not (margins >= 0).all():
         raise ValueError(f"overlap must be >= 0, got {overlap!r}")
-    return np.broadcast_to(margins, (d,))
+    margins = np.broadcast_to(margins, (X.shape[1],))
+
+    def context(box: Box) -> Indices:
+        near = Box(tuple((axis, low - margins[axis], high + margins[axis]) for axis, low, high in box.sides))
+        return np.flatnonzero(near.contains(X) & ~box.contains(X))
+
+    return context
 
 
 def check_inputs(root: Node, X: Array) -> None:

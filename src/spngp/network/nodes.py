@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from spngp._typing import Array, Indices, RandomState
-from spngp._validation import as_count, as_floats
+from spngp._validation import as_count, as_floats, as_rows
 from spngp.kernels import Kernel, Parameter
 from spngp.leaf import ExactGP
 from spngp.network import conditioning, induced, prediction, sampling
@@ -95,15 +95,17 @@ class Node(ABC):
         n_jobs : int, optional
             Threads over leaves; -1 for one a core. One by default.
         """
-        return conditioning.condition(self, X, Y, overlap=overlap, n_jobs=n_jobs)
+        X = as_rows(X)
+        context = None if overlap is None else conditioning.within_distance(X, overlap)
+        return conditioning.condition(self, X, Y, context=context, n_jobs=n_jobs)
 
-    def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
+    def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:
         """The predictive distribution at each row: a Gaussian mixture, exact.
 
         Of a new observation, or with ``latent`` of the function without noise. Its shape is (n,) for one output and
         (n, p) for several.
         """
-        return prediction.predict_dist(self, X, latent)
+        return prediction.predict_dist(self, X, latent, n_jobs)
 
     def covariance(self, X: Any, latent: bool = True) -> Array:
         """Covariance over the rows, (n, n), or over rows and outputs, (n, p, n, p).
@@ -187,6 +189,8 @@ class Leaf(Node):
         Variance of the observation noise, in the squared units of y.
     output : int
         Which column of Y it models.
+    label : str
+        A name for people, such as the kernel's; it changes nothing.
 
     Attributes
     ----------
@@ -204,16 +208,25 @@ class Leaf(Node):
 
     gp: ExactGP
     output: int
+    label: str
 
-    __slots__ = ("gp", "output")
+    __slots__ = ("gp", "label", "output")
 
-    def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1, output: int = 0) -> None:
-        output = as_count(output, "output of Leaf", 0)
-        self._set_gp(ExactGP(kernel, noise_variance), output)
+    def __init__(
+        self, kernel: Kernel, noise_variance: float | Parameter = 0.1, output: int = 0, label: str = ""
+    ) -> None:
+        self._set_gp(ExactGP(kernel, noise_variance), as_count(output, "output of Leaf", 0), label)
 
-    def _set_gp(self, gp: ExactGP, output: int) -> None:
-        self._set(gp=gp, output=output, children=(), outputs=(output,), cut_ranges={})
+    def _set_gp(self, gp: ExactGP, output: int, label: str) -> None:
+        self._set(gp=gp, output=output, label=label, children=(), outputs=(output,), cut_ranges={})
         self._set(log_evidence=gp.log_evidence)
+
+    @staticmethod
+    def of(gp: ExactGP, output: int = 0, label: str = "") -> Leaf:
+        """A leaf around a GP that exists already."""
+        leaf = object.__new__(Leaf)
+        leaf._set_gp(gp, output, label)
+        return leaf
 
     @property
     def kernel(self) -> Kernel:
@@ -227,9 +240,7 @@ class Leaf(Node):
 
     def with_gp(self, gp: ExactGP) -> Leaf:
         """A leaf for the same output with another GP."""
-        leaf = object.__new__(Leaf)
-        leaf._set_gp(gp, self.output)
-        return leaf
+        return Leaf.of(gp, self.output, self.label)
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """A leaf has no children: itself."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from spngp._parallel import map_leaves
 from spngp._typing import Array, Indices
 from spngp._validation import as_rows
 from spngp.network.box import Box
@@ -36,34 +39,66 @@ def placed_leaves(root: Node) -> list[PlacedLeaf]:
     ]
 
 
-def predict_dist(root: Node, X: Any, latent: bool) -> GaussianMixture:
-    """The mixture at each row: every leaf whose box holds the row, with its path weight."""
-    X = as_rows(X)
+@dataclass(frozen=True)
+class Routed:
+    """The leaves that given rows reach: for each its position in the rows, its output's column and its log weight."""
+
+    leaves: list[Leaf]
+    rows: list[Indices]
+    columns: list[int]
+    log_weights: list[float]
+    shape: tuple[int, int]
+
+
+def route_to_leaves(root: Node, X: Array) -> Routed:
+    """Which leaves speak for which rows of X, and with what weight."""
     check_inputs(root, X)
     placed = place(root)
     rows = route(placed, X)
-    log_path = log_path_weights(placed)
+    log_weights = log_path_weights(placed)
+    used = [i for i, item in enumerate(placed) if not item.children and rows[i].size and log_weights[i] > -np.inf]
+    leaves = [cast("Leaf", placed[i].node) for i in used]
     column = {output: j for j, output in enumerate(root.outputs)}
-    shape = (X.shape[0], len(column))
-    leaves = [i for i in range(len(placed)) if not placed[i].children and log_path[i] > -np.inf]
+    return Routed(
+        leaves,
+        [rows[i] for i in used],
+        [column[leaf.output] for leaf in leaves],
+        [float(log_weights[i]) for i in used],
+        (X.shape[0], len(column)),
+    )
 
-    used = np.zeros(shape, dtype=np.intp)
-    for i in leaves:
-        used[rows[i], column[cast("Leaf", placed[i].node).output]] += 1
-    n_components = int(used.max(initial=1))
-    log_weights = np.full((*shape, n_components), -np.inf)
-    means, variances = np.zeros((*shape, n_components)), np.ones((*shape, n_components))
-    used[:] = 0
-    for i in leaves:
-        leaf, own = cast("Leaf", placed[i].node), rows[i]
-        if own.size:
-            place_ = (own, column[leaf.output], used[own, column[leaf.output]])
-            means[place_], variances[place_] = leaf.gp.predict(X[own], latent)
-            log_weights[place_] = log_path[i]
-            used[own, column[leaf.output]] += 1
-    if len(column) == 1:
+
+def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> GaussianMixture:
+    """The mixture at each row: every leaf whose box holds the row, with its path weight."""
+    X = as_rows(X)
+    routed = route_to_leaves(root, X)
+    used = np.zeros(routed.shape, dtype=np.intp)
+    slots = []  # which component of each of its rows' mixtures a leaf is
+    for rows, column in zip(routed.rows, routed.columns, strict=True):
+        slots.append(used[rows, column])
+        used[rows, column] += 1
+    shape = (*routed.shape, int(used.max(initial=1)))
+    log_weights, means, variances = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
+
+    def predict_leaf(i: int) -> None:
+        where = (routed.rows[i], routed.columns[i], slots[i])
+        means[where], variances[where] = routed.leaves[i].gp.predict(X[routed.rows[i]], latent)
+        log_weights[where] = routed.log_weights[i]
+
+    map_leaves(predict_leaf, range(len(slots)), n_jobs)
+    if shape[1] == 1:
         return GaussianMixture(log_weights[:, 0], means[:, 0], variances[:, 0])
     return GaussianMixture(log_weights, means, variances)
+
+
+def average(root: Node, X: Array, value: Callable[[Leaf, Array], Array | float], n_jobs: int | None = None) -> Array:
+    """Weighted average over the leaves that each row reaches of ``value(leaf, rows)``, shape (n, outputs)."""
+    routed = route_to_leaves(root, X)
+    parts = map_leaves(lambda i: value(routed.leaves[i], X[routed.rows[i]]), range(len(routed.leaves)), n_jobs)
+    total = np.zeros(routed.shape)
+    for part, rows, column, log_weight in zip(parts, routed.rows, routed.columns, routed.log_weights, strict=True):
+        total[rows, column] += np.exp(log_weight) * part
+    return total
 
 
 def covariance(root: Node, X: Any, latent: bool) -> Array:
