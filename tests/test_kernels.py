@@ -4,6 +4,8 @@ import contextlib
 import copy
 import math
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -206,6 +208,31 @@ def test_the_pullback_survives_a_large_common_offset(name):
     np.testing.assert_allclose(shifted, expected, rtol=1e-6, atol=1e-6)
 
 
+def test_pullback_takes_any_array_and_refuses_a_wrong_shape(kernel):
+    X = inputs()[:9]
+    rng = np.random.default_rng(3)
+    g_pairs, g_diagonal = rng.integers(-3, 4, 36).astype(float), rng.integers(-3, 4, 9).astype(float)
+    _, pullback = kernel.gram_with_pullback(X)
+    expected = pullback(g_pairs, g_diagonal)
+    for form in (lambda g: g.astype(np.float32), lambda g: np.repeat(g, 2)[::2], lambda g: g.astype(int).tolist()):
+        np.testing.assert_array_equal(pullback(form(g_pairs), form(g_diagonal)), expected)
+    with pytest.raises(ValueError, match=r"g_pairs must have shape \(36,\).*got \(35,\)"):
+        pullback(g_pairs[1:], g_diagonal)
+    with pytest.raises(ValueError, match=r"g_diagonal must have shape \(9,\).*got \(9, 9\)"):
+        pullback(g_pairs, np.diag(g_diagonal))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e4, 1e8, 1e12])
+def test_a_large_alpha_costs_no_digits_far_from_the_centre(alpha):
+    """Features divided by √alpha look small; the distances between them are multiplied by alpha again."""
+    X = np.array([0.0, 1.0, 1e5, 1e5 + 0.5, 1e5 + 2.0, -1e5, -1e5 - 1.5, 0.5])[:, None]
+    r2 = np.subtract.outer(X[:, 0], X[:, 0]) ** 2
+    expected = np.exp(-alpha * np.log1p(r2 / (2 * alpha)))
+    kernel = RationalQuadratic(alpha, 1.0)
+    np.testing.assert_allclose(kernel.packed(X).dense(), expected, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(kernel.gram(X), expected, rtol=1e-10, atol=1e-300)
+
+
 # --- parameters -----------------------------------------------------------------------------------
 
 
@@ -285,6 +312,30 @@ def test_with_theta_refuses_a_wrong_length(size):
         SquaredExponential().with_theta(np.zeros(size))
 
 
+@pytest.mark.parametrize("bad", [800.0, -800.0, math.inf, -math.inf, math.nan])
+def test_with_theta_refuses_what_is_no_logarithm_of_a_positive_number(bad):
+    with pytest.raises(ValueError, match=f"theta must hold logs of positive finite numbers, got {bad:g} for variance"):
+        SquaredExponential().with_theta([0.0, bad])
+    with pytest.raises(ValueError, match=r"theta must .* for 1\.variance"):
+        (A + Constant()).with_theta([0.0, 0.0, bad])
+
+
+def test_extreme_values_and_their_default_bounds_stay_within_the_numbers():
+    for value in (1e-320, 1e-300, 1e300, 1.7e308):
+        kernel = Constant(value)
+        for theta in (kernel.theta, *kernel.bounds.T):
+            assert 0 < kernel.with_theta(theta).variance < math.inf
+
+
+def test_bounds_may_be_given_for_each_value():
+    kernel = SquaredExponential(Parameter([1.0, 2.0], bounds=[(0.1, 50.0), (2.0, 4.0)]), 3.0)
+    np.testing.assert_allclose(kernel.bounds[:2], np.log([[0.1, 50.0], [2.0, 4.0]]))
+    with pytest.raises(ValueError, match="length_scale of SquaredExponential must lie within its bounds"):
+        SquaredExponential(Parameter([1.0, 5.0], bounds=[(0.1, 50.0), (2.0, 4.0)]))
+    with pytest.raises(ValueError, match=r"bounds of length_scale .* one such pair per value"):
+        SquaredExponential(Parameter([1.0, 5.0], bounds=[(0.1, 50.0)] * 3))
+
+
 def test_bounds_are_the_logarithms_of_the_given_ones():
     kernel = SquaredExponential(Parameter([1.0, 2.0], bounds=(0.1, 50.0)), Parameter(3.0, bounds=(2.0, 4.0)))
     by_name = dict(zip(kernel.parameter_names, kernel.bounds.tolist(), strict=True))
@@ -326,6 +377,13 @@ def test_combinations_flatten_their_own_kind_only():
     assert [type(part) for part in (A * B + C * (A + B)).parts] == [KernelProduct, KernelProduct]
     assert len((A + (B + (C + D))).parts) == 4
     assert len((A * (B * (C * D))).parts) == 4
+
+
+@pytest.mark.parametrize("parts", [None, 5, A])
+def test_parts_must_be_a_list(parts):
+    for kind in (KernelSum, KernelProduct):
+        with pytest.raises(TypeError, match=f"parts of {kind.__name__} must be a list of kernels, got"):
+            kind(parts)
 
 
 @pytest.mark.parametrize("other", [None, "text", [1.0]])
@@ -565,6 +623,44 @@ def test_from_sklearn_keeps_bounds_and_fixed_values():
     ]
     np.testing.assert_allclose(kernel.bounds, np.log([[0.05, 20.0]] * 2))
     assert noise.fixed
+
+
+def test_from_sklearn_keeps_bounds_of_each_input():
+    kernel, _ = from_sklearn(theirs.RBF([0.6, 1.9], [(0.05, 20.0), (1.0, 3.0)]))
+    np.testing.assert_allclose(kernel.bounds, np.log([[0.05, 20.0], [1.0, 3.0]]))
+    outside, _ = from_sklearn(theirs.RBF([0.6, 5.0], [(0.05, 20.0), (1.0, 3.0)]))
+    np.testing.assert_allclose(outside.bounds, np.log([[0.05, 20.0], [1.0, 5.0]]))
+
+
+@pytest.mark.parametrize(
+    ("noises", "value", "bounds"),
+    [
+        (theirs.ConstantKernel(3.0, (2.0, 4.0)) * theirs.WhiteKernel(0.1, (0.01, 1.0)), 0.3, (0.02, 4.0)),
+        (theirs.ConstantKernel(3.0, "fixed") * theirs.WhiteKernel(0.1, (0.01, 1.0)), 0.3, (0.03, 3.0)),
+        (theirs.ConstantKernel(3.0, (2.0, 4.0)) * theirs.WhiteKernel(0.1, "fixed"), 0.3, (0.2, 0.4)),
+        (theirs.ConstantKernel(3.0, "fixed") * theirs.WhiteKernel(0.1, "fixed"), 0.3, None),
+        (theirs.WhiteKernel(0.2, (0.1, 1.0)) + theirs.WhiteKernel(0.1, (0.01, 2.0)), 0.3, (0.11, 3.0)),
+        (theirs.WhiteKernel(0.2, (0.1, 1.0)) + theirs.WhiteKernel(0.1, "fixed"), 0.3, (0.2, 1.1)),
+        (theirs.WhiteKernel(0.2, "fixed") + theirs.WhiteKernel(0.1, "fixed"), 0.3, None),
+    ],
+)
+def test_from_sklearn_combines_the_bounds_of_noises(noises, value, bounds):
+    noise = from_sklearn(theirs.RBF(0.6) + noises).noise_variance
+    assert noise.value == pytest.approx(value)
+    assert noise.fixed is (bounds is None)
+    assert noise.bounds == (None if bounds is None else pytest.approx(bounds))
+
+
+def test_kernels_do_without_scikit_learn_until_one_is_translated():
+    code = """
+import importlib.util, sys, types
+package = types.ModuleType("spngp")  # without its __init__, which offers the estimators
+package.__path__ = list(importlib.util.find_spec("spngp").submodule_search_locations)
+sys.modules["spngp"] = package
+import spngp.kernels
+assert "sklearn" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_from_sklearn_has_as_many_free_parameters_as_the_original():

@@ -1,6 +1,8 @@
 """One exact GP: against scikit-learn, against the naive reference, and at the edges."""
 
+import copy
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -9,6 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as theirs
 
 import reference
+from spngp._linalg import NotPositiveDefiniteError
 from spngp.kernels import (
     Constant,
     Linear,
@@ -19,7 +22,7 @@ from spngp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from spngp.leaf import ExactGP, log_evidence_with_gradient
+from spngp.leaf import Evidence, ExactGP, log_evidence_with_gradient
 
 NOISE = 0.15
 
@@ -256,6 +259,66 @@ def test_appended_context_joins_earlier_context():
     assert_same_gp(gp, ExactGP(KERNEL, NOISE).condition(X[:12], y[:12], X[12:], y[12:]), new_inputs())
 
 
+def repeated(noise, kernel=SquaredExponential(0.9, 1e4)):  # noqa: B008  a kernel never changes
+    """Rows of which the second half repeats the first, for a kernel without noise: their covariance is singular."""
+    X, y = data(12)
+    X, y = np.vstack([X, X]), np.concatenate([y, y])
+    return ExactGP(kernel, noise), X, y
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-20])
+@pytest.mark.parametrize("cuts", [[12], [4], [18], [6, 12, 18], [23]])
+@pytest.mark.parametrize("kernel", [SquaredExponential(0.9, 1e4), Linear(2.0, 0.5)], ids=repr)
+def test_appended_rows_equal_conditioning_at_once_where_jitter_is_needed(kernel, cuts, noise):
+    prior, X, y = repeated(noise, kernel)
+    at_once = prior.condition(X, y)
+    gp = prior
+    for rows in np.split(np.arange(24), cuts):
+        gp = gp.condition(X[rows], y[rows])
+    np.testing.assert_allclose(gp.log_evidence, at_once.log_evidence, rtol=1e-9)
+    for ours, other in zip(gp.predict(new_inputs()), at_once.predict(new_inputs()), strict=True):
+        np.testing.assert_allclose(ours, other, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("own", [12, 18])
+def test_context_that_needs_jitter_leaves_the_evidence_alone(own):
+    prior, X, y = repeated(0.0)
+    without = prior.condition(X[:own], y[:own])
+    with_context = prior.condition(X[:own], y[:own], X[own:], y[own:] + 0.01)
+    assert with_context.log_evidence == pytest.approx(without.log_evidence, rel=1e-9)
+    later = prior.condition(X[:5], y[:5], X[own:], y[own:] + 0.01).condition(X[5:own], y[5:own])
+    assert later.n_context == 24 - own
+    assert later.log_evidence == pytest.approx(without.log_evidence, rel=1e-9)
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda gp: pickle.loads(pickle.dumps(gp))])
+def test_a_copy_predicts_and_goes_on_learning(clone):
+    X, y = data(20)
+    gp = ExactGP(KERNEL, NOISE).condition(X[:10], y[:10], X[15:], y[15:])
+    twin = clone(gp)
+    np.testing.assert_array_equal(twin.predict(new_inputs()), gp.predict(new_inputs()))
+    assert_same_gp(twin.condition(X[10:15], y[10:15]), gp.condition(X[10:15], y[10:15]), new_inputs())
+
+
+@pytest.mark.parametrize("noise", [0.0, NOISE, Parameter(0.3, bounds=(0.1, 0.3)), Parameter(0.1, bounds=(0.1, 0.3))])
+def test_with_theta_of_a_conditioned_gp_is_the_prior(noise):
+    X, y = data(6)
+    prior = ExactGP(SquaredExponential(0.1), noise)
+    moved = prior.condition(X, y, X + 1.0, y).with_theta(prior.theta)
+    assert (moved.log_evidence, moved.n_own, moved.n_context) == (0.0, 0, 0)
+    np.testing.assert_array_equal(moved.bounds, prior.bounds)
+    assert_same_gp(moved.condition(X, y), prior.condition(X, y), new_inputs())
+
+
+def test_with_theta_refuses_a_wrong_length_and_what_is_no_logarithm_of_a_number():
+    gp = ExactGP(SquaredExponential(), 0.1)
+    for size in (2, 4):
+        with pytest.raises(ValueError, match=rf"theta must have shape \(3,\), got \({size},\)"):
+            gp.with_theta(np.zeros(size))
+    with pytest.raises(ValueError, match="theta must hold logs of positive finite numbers, got 800 for noise_variance"):
+        gp.with_theta([0.0, 0.0, 800.0])
+
+
 # --- gradient -------------------------------------------------------------------------------------
 
 GRADIENT_KERNELS = {
@@ -391,6 +454,72 @@ def test_a_matrix_that_cannot_be_factorised_ends_in_a_clear_error():
         with pytest.raises(Exception, match=r"5 x 5.*Linear") as caught:
             ExactGP(Linear(1e308), 1e-300).condition(X, X[:, 0])
     assert type(caught.value).__module__.startswith("spngp")
+
+
+def test_targets_too_large_end_in_the_same_error_whether_conditioning_or_training():
+    X, _ = data(5)
+    gp = ExactGP(SquaredExponential(), 0.1)
+    for call in (gp.condition, gp.log_evidence_with_gradient, lambda X, y: Evidence(gp.kernel, X, y)(np.ones(2), 0.1)):
+        with pytest.raises(ValueError, match=r"5 rows is out of range: y reaches 1e\+200 .* rescale y"):
+            call(X, np.full(5, 1e200))
+    with pytest.raises(ValueError, match="out of range"):  # the evidence can be written down, its gradient not
+        ExactGP(SquaredExponential(1.0, 1e-30), 1e-30).log_evidence_with_gradient(X, np.full(5, 1e138))
+
+
+@pytest.mark.parametrize("position", [0, 2, 4])
+def test_an_infinite_variance_of_one_row_is_noticed_wherever_it_stands(position):
+    X = np.ones((5, 1))
+    X[position] = 1e200
+    gp = ExactGP(Linear(), 0.1)
+    for call in (gp.condition, gp.log_evidence_with_gradient, lambda X, y: gp.condition(X[:0], y[:0], X, y)):
+        with pytest.raises(NotPositiveDefiniteError, match="5 x 5 covariance matrix is not finite: it overflows"):
+            call(X, np.ones(5))
+
+
+STATIONARY = [SquaredExponential(), Matern(0.5), Matern(1.5), Matern(2.5), RationalQuadratic(), RationalQuadratic(1e5)]
+
+
+@pytest.mark.parametrize("far", [1e155, -1e155, 1e300, -1e300])
+@pytest.mark.parametrize("kernel", STATIONARY, ids=repr)
+def test_far_away_the_prior_stands(kernel, far):
+    X, y = data(6, 1)
+    gp = ExactGP(kernel, 0.1).condition(X, y)
+    mean, variance = gp.predict([[far]])
+    np.testing.assert_allclose(mean, 0.0, atol=1e-250)
+    np.testing.assert_allclose(variance, 1.1, rtol=1e-12)
+    np.testing.assert_allclose(gp.joint([[far], [far / 2]])[1], np.diag([1.1, 1.1]), atol=1e-250)
+    # and rows learnt from there are independent of the others
+    X_far, y_far = np.vstack([X, [[far]]]), np.append(y, 0.7)
+    independent = gp.log_evidence + reference.log_normal(0.7, 0.0, 1.1)
+    value, gradient = ExactGP(kernel, 0.1).log_evidence_with_gradient(X_far, y_far)
+    assert value == pytest.approx(independent, rel=1e-12)
+    assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("far", [1e155, -1e300])
+def test_far_away_a_periodic_function_stays_within_its_prior(far):
+    X, y = data(6, 1)
+    mean, variance = ExactGP(Periodic(), 0.1).condition(X, y).predict([[far]])
+    assert np.isfinite(mean).all()
+    assert (variance <= 1.1).all()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(3), Linear() * Matern(1.5)], ids=repr)
+def test_a_kernel_that_overflows_says_where(kernel):
+    X, y = data(6, 1)
+    gp = ExactGP(kernel, 0.1).condition(X, y)
+    for call in (gp.predict, gp.joint, lambda X: gp.sample(X, 1, 0)):
+        with pytest.raises(ValueError, match=r"overflows at row 1 of X, \[1e\+200\]; rescale X"):
+            call([[0.5], [1e200]])
+
+
+def test_context_must_fit_the_own_rows():
+    X, y = data(6)
+    gp = ExactGP(SquaredExponential(), 0.1)
+    with pytest.raises(ValueError, match="X_context must have 2 columns as X, got 1"):
+        gp.condition(X, y, X[:, :1], y)
+    with pytest.raises(ValueError, match="y_context needs X_context, got None"):
+        gp.condition(X, y, None, y)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import copy
+import pickle
 import threading
 import time
 
@@ -5,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from spngp._linalg import NotPositiveDefiniteError, PackedGram, Square, SquaredDistances
+from spngp._linalg import FARTHEST, NotPositiveDefiniteError, PackedGram, Square, SquaredDistances
 
 packed = PackedGram.pack
 empty = Square.zeros
@@ -66,6 +68,60 @@ def test_extended_factor_equals_the_factor_of_the_whole(n, m):
     np.testing.assert_allclose(extended.array, np.tril(whole.array), rtol=1e-10, atol=1e-12)
 
 
+def test_rows_that_repeat_known_ones_are_extended_by_a_jitter_of_their_own_scale():
+    """What the first rows leave unexplained is rounding error: it must not pass for information, nor set the jitter."""
+    x = np.linspace(0, 1, 5)
+    A = 1e4 * np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / 0.2**2)
+    first = empty(5)
+    assert first.factor(packed(A), 0.0) == 0.0
+    extended = first.extended(A, packed(A), 0.0)
+    assert (extended.diagonal[5:] ** 2 > 0.5e-10 * 1e4).all()
+    with pytest.raises(NotPositiveDefiniteError, match=r"5 x 5 .* even with 0 times its mean diagonal"):
+        first.extended(A, packed(A), 0.0, jitters=(0.0,))
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda square: pickle.loads(pickle.dumps(square))])
+@pytest.mark.parametrize("n", [0, 1, 2, 9])
+def test_a_copy_works_in_memory_of_its_own(clone, n):
+    L = empty(12)
+    L.factor(packed(positive_definite(12)), 0.0)
+    block = L.leading(n)
+    twin = clone(block)
+    before = block.array.copy()
+    np.testing.assert_array_equal(twin.array, before)
+    ours, theirs = np.arange(float(n)), np.arange(float(n))
+    twin.solve(ours)
+    block.solve(theirs)
+    np.testing.assert_array_equal(ours, theirs)
+    if n:
+        twin.invert()
+    np.testing.assert_array_equal(block.array, before)
+
+
+@pytest.mark.parametrize(
+    ("bind", "name"),
+    [
+        (lambda A: A.bound_pack(np.empty(5)), "pairs"),
+        (lambda A: A.bound_unpack(np.empty(6, np.float32)), "pairs"),
+        (lambda A: A.bound_unpack(np.empty(12)[::2]), "pairs"),
+        (lambda A: A.bound_unpack(np.empty((6, 1))), "pairs"),
+        (lambda A: A.bound_solve(np.empty(3)), "B"),
+        (lambda A: A.bound_solve(np.empty(8)[::2]), "B"),
+        (lambda A: A.bound_solve(np.empty((4, 3))), "B"),
+        (lambda A: A.bound_solve(np.empty((4, 3), np.int64, "F")), "B"),
+        (lambda A: A.bound_subtract_outer(np.empty(5)), "v"),
+        (lambda A: A.bound_add_sums(np.empty(8)[::2]), "v"),
+        (lambda A: A.bound_product(np.empty((4, 3)), np.empty((4, 3), order="F")), "B"),
+        (lambda A: A.bound_product(np.empty((4, 3), order="F"), np.empty((4, 2), order="F")), "out"),
+        (lambda A: A.bound_inner_products(np.empty((4, 3), order="F")), "features"),
+        (lambda A: A.bound_inner_products(np.empty((5, 3))), "features"),
+    ],
+)
+def test_an_array_that_lapack_would_misread_is_refused_when_it_is_bound(bind, name):
+    with pytest.raises(ValueError, match=f"{name} must be float64 of shape"):
+        bind(empty(4))
+
+
 def test_a_leading_block_of_a_factor_is_the_factor_of_the_block():
     A = positive_definite(12)
     L = empty(12)
@@ -109,6 +165,14 @@ def test_squared_distances_keep_their_digits_far_from_the_origin_and_with_outlie
         distances = SquaredDistances(X.copy(), empty(40), exact)
         np.testing.assert_allclose(distances.update(), expected, rtol=1e-10, atol=1e-11)
         assert distances.update()[_pair(3, 7, 40)] == 0.0  # equal rows
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_squared_distances_that_overflow_stop_short_of_infinity(exact):
+    X = np.array([[0.0], [1.0], [1e155], [-1e300]])
+    found = squareform(SquaredDistances(X, empty(4), exact).update())
+    np.testing.assert_array_equal(found[:2, :2], [[0.0, 1.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(found[2:, :2], FARTHEST)
 
 
 def test_squared_distances_follow_rows_that_are_changed_in_place():

@@ -95,12 +95,53 @@ def test_two_outputs_keep_their_axes():
     assert mixture.sample(5, 0).shape == (4, 2, 5)
 
 
+NARROW = {
+    "three": ([1 / 3, 1 / 3, 1 / 3], [0.0, 1.0, 2.0], 1e-32),
+    "far from zero": ([0.5, 0.5], [1e6 - 1, 1e6 + 1], 1e-20),
+    "no width": ([0.3, 0.4, 0.3], [0.0, 1.0, 2.0], 0.0),
+}
+
+
+@pytest.mark.parametrize(("weights", "means", "variance"), NARROW.values(), ids=NARROW.keys())
+def test_quantiles_of_components_narrower_than_the_spacing_of_numbers(weights, means, variance):
+    mixture = GaussianMixture(np.log([weights]), np.array([means]), np.full((1, len(means)), variance))
+    ends = np.cumsum(weights)
+    for level in (1e-9, 0.01, 0.2, 0.29, 0.45, 0.55, 0.65, 0.72, 0.99, 1 - 1e-9):
+        expected = means[int(np.searchsorted(ends, level))]
+        assert mixture.quantile(level)[0] == pytest.approx(expected, rel=5e-16, abs=7 * variance**0.5 + 1e-150), level
+
+
+def test_quantile_next_to_a_component_of_tiny_width():
+    mixture = GaussianMixture(np.log([[0.3, 0.7]]), np.array([[0.0, 1.0]]), np.array([[1e-300, 1.0]]))
+    levels = np.array([0.1, 0.2, 0.29, 0.35, 0.5, 0.9])
+    found = mixture.quantile(levels)
+    assert (np.diff(found) > 0).all()
+    for i, level in enumerate(levels):
+        np.testing.assert_allclose(mixture.cdf(found[:, i]), level, rtol=1e-8)
+
+
+def test_components_without_width_cause_no_warning():
+    mixture = GaussianMixture(np.log([[0.5, 0.5]]), np.array([[0.0, 1.0]]), np.zeros((1, 2)))
+    np.testing.assert_allclose(mixture.cdf(0.5), 0.5)
+    np.testing.assert_allclose(mixture.cdf(1e200), 1.0)
+    np.testing.assert_allclose(mixture.cdf(1.0), 0.75)  # half of the second component, as of any Gaussian
+    assert mixture.logpdf(1.0)[0] > 300
+    assert mixture.logpdf(0.5)[0] < -1e300
+    assert set(mixture.sample(20, 0)[0]) == {0.0, 1.0}
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda m: m.quantile(1.5), r"q must lie in \[0, 1\], got 1.5"),
         (lambda m: m.quantile(np.nan), r"q must lie in \[0, 1\]"),
         (lambda m: m.interval(1.0), "coverage must lie strictly between 0 and 1, got 1.0"),
+        (lambda m: m.interval("a"), "coverage must lie strictly between 0 and 1, got 'a'"),
+        (lambda m: GaussianMixture(m.log_weights + 1e-5, m.means, m.variances), "sum to 1, got a sum of 1.00001"),
+        (lambda m: GaussianMixture(m.log_weights * np.nan, m.means, m.variances), "sum to 1, got a sum of nan"),
+        (lambda m: GaussianMixture(m.log_weights, m.means + np.inf, m.variances), "means must be finite where"),
+        (lambda m: GaussianMixture(m.log_weights, m.means, m.variances * np.nan), "variances must be finite where"),
+        (lambda m: GaussianMixture(*[np.zeros((3, 0))] * 3), r"at least one component, got shape \(3, 0\)"),
         (lambda m: m.logpdf([1.0, 2.0]), r"y must have shape \(3,\), got \(2,\)"),
         (lambda m: m.sample(-1), "n_samples must be an integer >= 0, got -1"),
         (lambda m: m.sample(1, random_state="a"), "random_state must be"),

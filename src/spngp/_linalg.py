@@ -28,6 +28,9 @@ JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 # Largest squared norm of features for which squared distances may be expanded into inner products.
 _EXPANDABLE = 1e4
 
+# Squared distances stop here: far beyond every kernel's reach, and formulas such as (1 + s)·e⁻ˢ stay clear of ∞ · 0.
+FARTHEST = 1e290
+
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A covariance matrix stayed indefinite after every jitter was tried."""
@@ -85,6 +88,15 @@ def _nothing() -> None:
     """The call for an empty matrix."""
 
 
+def _check(A: Array, shape: tuple[int, ...], name: str, in_order: bool) -> None:
+    """LAPACK is told addresses and sizes only: what it would misread is refused when a call is bound."""
+    if A.dtype != np.float64 or A.shape != shape or not in_order:
+        raise ValueError(
+            f"{name} must be float64 of shape {shape} without gaps, "
+            f"got {A.dtype} of shape {A.shape} with strides {A.strides}"
+        )
+
+
 def _bind(routine: Callable[..., None], arguments: tuple[int, ...], *alive: object) -> Call:
     """A call of ``routine`` with these addresses, which keeps alive what they point into."""
 
@@ -130,10 +142,14 @@ class Square:
             raise ValueError("matrix must be square, Fortran-ordered float64")  # a bug of ours, never a user's
         self.array = array
         self.diagonal: Array = array.diagonal()
-        self.diagonal.flags.writeable = True
+        if array.flags.writeable:  # not so for a model that was loaded from a read-only file
+            self.diagonal.flags.writeable = True
         self._info = ctypes.c_int()
         self._n = _int(n)
         self._lower = (_pointer(array), _int(array.strides[1] // 8 if n > 1 else max(n, 1)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Square, (np.asfortranarray(self.array),)  # addresses mean nothing in a copy or another process
 
     @staticmethod
     def zeros(n: int) -> Square:
@@ -144,8 +160,12 @@ class Square:
         """The block of the first n rows and columns, sharing memory."""
         return Square(self.array[:n, :n])
 
+    def _check_pairs(self, pairs: Array) -> None:
+        _check(pairs, (self.n * (self.n - 1) // 2,), "pairs", pairs.flags.c_contiguous)
+
     def bound_pack(self, pairs: Array) -> Call:
         """To copy the strict lower triangle into ``pairs``."""
+        self._check_pairs(pairs)
         if self.n < 2:
             return _nothing
         # it is the lower triangle, diagonal included, of the block that starts one row further down
@@ -155,6 +175,7 @@ class Square:
 
     def bound_unpack(self, pairs: Array) -> Call:
         """To copy ``pairs`` into the strict lower triangle."""
+        self._check_pairs(pairs)
         if self.n < 2:
             return _nothing
         address, leading = self._lower
@@ -163,6 +184,8 @@ class Square:
 
     def bound_solve(self, B: Array, *, transposed: bool = False) -> Call:
         """For a factor L, to replace B by L⁻¹B or L⁻ᵀB; B a vector or a Fortran-ordered matrix."""
+        in_order = self.n < 2 or (B.strides[0] == 8 and (B.ndim == 1 or B.size == self.n or B.strides[1] >= 8 * self.n))
+        _check(B, (self.n, *B.shape[1:2]), "B", in_order)
         if B.size == 0:
             return _nothing
         form = _T if transposed else _N
@@ -174,10 +197,13 @@ class Square:
 
     def bound_subtract_outer(self, v: Array) -> Call:
         """To replace A by A − v vᵀ."""
+        _check(v, (self.n,), "v", v.flags.c_contiguous)
         return _bind(_dsyr, (_L, self._n, _MINUS_ONE, _pointer(v), _int(1), *self._lower), self, v)
 
     def bound_product(self, B: Array, out: Array) -> Call:
         """To put A B into ``out`` for the symmetric A; both Fortran-ordered."""
+        for name, matrix in (("B", B), ("out", out)):
+            _check(matrix, (self.n, *B.shape[1:2]), name, matrix.ndim == 2 and matrix.flags.f_contiguous)
         if B.size == 0:
             return _nothing
         n, m = _int(B.shape[0]), _int(B.shape[1])
@@ -186,6 +212,7 @@ class Square:
 
     def bound_inner_products(self, features: Array, factor: int = 1) -> Call:
         """To fill with factor (1 or −2) times X Xᵀ for C-ordered rows X."""
+        _check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and features.flags.c_contiguous)
         d = _int(features.shape[1])
         alpha = _ONE if factor == 1 else _MINUS_TWO
         arguments = (_L, _T, self._n, d, alpha, _pointer(features), d, _ZERO, *self._lower)
@@ -193,6 +220,7 @@ class Square:
 
     def bound_add_sums(self, v: Array) -> Call:
         """To add v_i + v_j to each A_ij."""
+        _check(v, (self.n,), "v", v.flags.c_contiguous)
         ones = np.ones(self.n)
         arguments = (_L, self._n, _ONE, _pointer(v), _int(1), _pointer(ones), _int(1), *self._lower)
         return _bind(_dsyr2, arguments, self, v, ones)
@@ -200,50 +228,80 @@ class Square:
     def cholesky(self) -> bool:
         """Overwrite a covariance with its factor; false if it is not positive definite."""
         _dpotrf(_L, self._n, *self._lower, ctypes.addressof(self._info))
-        # a NaN or an infinity can pass through LAPACK unnoticed, but it spreads to the last pivot
+        # A NaN can pass through LAPACK unnoticed, but it spreads to the last pivot. An infinite pivot need not: a leaf
+        # sees it in the determinant.
         return self._info.value == 0 and math.isfinite(self.diagonal[-1])
 
-    def factor(self, gram: PackedGram, noise: Array | float, unpack: Call | None = None) -> float:
+    def factor(
+        self,
+        gram: PackedGram,
+        noise: Array | float,
+        unpack: Call | None = None,
+        jitters: tuple[float, ...] = JITTERS,
+    ) -> float:
         """Fill with the factor of ``gram + diag(noise)``; returns the jitter it took.
 
-        The jitter is zero for a matrix that is positive definite in floating point; else the smallest of a bounded
-        ladder that works, and :class:`NotPositiveDefiniteError` if none does. ``unpack`` may be given ready bound.
+        The jitter is zero for a matrix that is positive definite in floating point; else the smallest of ``jitters``,
+        in units of the mean diagonal, that works, and :class:`NotPositiveDefiniteError` if none does. ``unpack`` may
+        be given ready bound.
         """
         diagonal = gram.diagonal + noise
         if self.n == 0:
             return 0.0
         unpack = unpack or self.bound_unpack(gram.pairs)
-        for relative in JITTERS:
+        for relative in jitters:
             jitter = relative * float(diagonal.sum()) / self.n if relative else 0.0
             unpack()
             self.diagonal[:] = diagonal + jitter if jitter else diagonal
             if self.cholesky():
                 return jitter
-        scale = float(diagonal.sum()) / self.n
+        raise self._not_positive_definite(float(diagonal.sum()) / self.n, jitters)
+
+    def _not_positive_definite(self, scale: float, jitters: tuple[float, ...]) -> NotPositiveDefiniteError:
         if not math.isfinite(scale):
-            raise NotPositiveDefiniteError(f"a {self.n} x {self.n} covariance matrix is not finite: it overflows")
-        raise NotPositiveDefiniteError(
+            return self.overflow()
+        return NotPositiveDefiniteError(
             f"a {self.n} x {self.n} covariance matrix is not positive definite, "
-            f"even with {JITTERS[-1]:g} times its mean diagonal ({scale:g}) added to the diagonal"
+            f"even with {jitters[-1]:g} times its mean diagonal ({scale:g}) added to the diagonal"
         )
 
-    def extended(self, cross: Array, gram: PackedGram, noise: Array | float) -> Square:
-        """For the factor of C: that of [[C, cross], [crossᵀ, gram + noise]], in O(n²m) for m new rows."""
+    def overflow(self) -> NotPositiveDefiniteError:
+        """The error for a factor whose determinant is not finite."""
+        return NotPositiveDefiniteError(f"a {self.n} x {self.n} covariance matrix is not finite: it overflows")
+
+    def extended(
+        self, cross: Array, gram: PackedGram, noise: Array | float, jitters: tuple[float, ...] = JITTERS
+    ) -> Square:
+        """For the factor of C: that of [[C, cross], [crossᵀ, gram + noise]], in O(n²m) for m new rows.
+
+        ``jitters`` are tried in turn on the new rows, in units of the mean of their own diagonal: what C leaves
+        unexplained of them may be as small as a rounding error and says nothing about their scale.
+        """
         n, m = cross.shape
         whole = np.zeros((n + m, n + m), order="F")
         whole[:n, :n] = self.array
+        if m == 0:
+            return Square(whole)
         below = np.array(cross, order="F")
         self.solve(below)
         whole[n:, :n] = below.T
         schur = Square.zeros(m)
         schur.bound_unpack(gram.pairs)()
         schur.diagonal[:] = gram.diagonal + noise
+        scale = float(schur.diagonal.mean())
         # schur −= belowᵀ below
         _dsyrk(_L, _T, _int(m), _int(n), _MINUS_ONE, _pointer(below), _int(max(n, 1)), _ONE, *schur._lower)
         remainder = PackedGram.pack(schur.array)
-        schur.factor(remainder, 0.0)
-        whole[n:, n:] = np.tril(schur.array)
-        return Square(whole)
+        unpack = schur.bound_unpack(remainder.pairs)
+        # a pivot no larger than what the subtraction rounds off carries no information, though it may be positive
+        rounding = (n + m) * np.finfo(np.float64).eps * scale
+        for relative in jitters:
+            unpack()
+            schur.diagonal[:] = remainder.diagonal + relative * scale
+            if schur.cholesky() and schur.diagonal.min() ** 2 > rounding:
+                whole[n:, n:] = np.tril(schur.array)
+                return Square(whole)
+        raise schur._not_positive_definite(scale, jitters)
 
     def solve(self, B: Array) -> None:
         """For a factor L: B ← L⁻¹B, for a vector or a Fortran-ordered matrix."""
@@ -297,4 +355,4 @@ class SquaredDistances:
                 self._pack()
                 return self.pairs
         pdist(self._features, "sqeuclidean", out=self.pairs)
-        return self.pairs
+        return np.minimum(self.pairs, FARTHEST, out=self.pairs)

@@ -12,14 +12,31 @@ from spngp._typing import Array
 
 def as_floats(values: Any, name: str) -> Array:
     """``values`` as a float64 array, or a one-line error that names it."""
-    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+    if type(values) is np.ndarray and values.dtype == np.float64:
         return values
-    if np.iscomplexobj(values):
-        raise ValueError(f"{name} must be real, got complex numbers")
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must not have masked values; fill them, or mark missing outputs by NaN")
+    floats, kind = None, ""
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numeric, got {_shown(values)}") from None
+        array = np.asarray(values)
+        kind = array.dtype.kind
+        if kind not in "cUSMmV" and not (kind == "O" and _holds_text(array)):
+            floats = np.asarray(array, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} must fit into double precision, got {_shown(values)}") from None
+    except (TypeError, ValueError) as error:
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name} must have rows of one length, got {_shown(values)}") from None
+    if kind == "c":
+        raise ValueError(f"{name} must be real, got complex numbers")
+    if floats is None:
+        raise ValueError(f"{name} must be numeric, got {_shown(values)}")
+    return floats
+
+
+def _holds_text(array: Any) -> bool:
+    """Whether any object is text, which NumPy would parse as a number if it can."""
+    return any(isinstance(value, str | bytes | np.datetime64 | np.timedelta64) for value in array.flat)
 
 
 def _shown(values: Any) -> str:

@@ -6,20 +6,26 @@ z = L⁻¹y and alpha = C⁻¹y. Equation numbers are those of Trapp et al. (201
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from typing import Any
 
 import numpy as np
 
-from spngp._linalg import NotPositiveDefiniteError, PackedGram, Square
+from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
 from spngp._typing import Array, RandomState
-from spngp._validation import as_count, as_generator, as_outputs
+from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
+
+
+def _overflow_is_checked() -> np.errstate:
+    """For code that looks at its result: no warning besides the error."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 class Evidence:
@@ -58,14 +64,30 @@ class Evidence:
         square.factor(gram, noise_variance, self._unpack)
         alpha[:] = self._y
         self._solve()
-        value = self._constant - 0.5 * float(alpha @ alpha) - 0.5 * square.log_determinant()
+        log_determinant = square.log_determinant()
+        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # no warning
+        if not math.isfinite(value):
+            raise _out_of_range(self._y, square, log_determinant)
         self._solve_transposed()
         square.invert()
         self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
         g_diagonal = square.diagonal * 0.5
+        trace = float(g_diagonal.sum())
+        if not math.isfinite(trace):
+            raise _out_of_range(self._y, square, log_determinant)
         self._pack()
         # an entry below the diagonal stands for two of the matrix: its derivative is −pairs, with the sign put outside
-        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * float(g_diagonal.sum())
+        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
+
+
+def _out_of_range(y: Array, L: Square, log_determinant: float) -> Exception:
+    """Why an evidence is not finite: the covariance overflowed, or y is too large for it."""
+    if not math.isfinite(log_determinant):
+        return L.overflow()
+    return ValueError(
+        f"the log evidence of a leaf with {y.size} rows is out of range: y reaches {np.abs(y).max():g} where the "
+        f"prior expects about {math.exp(0.5 * log_determinant / y.size):g}; rescale y or the kernel's variance"
+    )
 
 
 class ExactGP:
@@ -103,6 +125,7 @@ class ExactGP:
     _y: Array
     _L: Square
     _alpha: Array
+    _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
         if not isinstance(kernel, Kernel):
@@ -114,7 +137,11 @@ class ExactGP:
             scalar=("noise_variance",),
             may_be_zero=("noise_variance",),
         )
-        self.log_evidence, self.n_own = 0.0, 0
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop all data, in the constructor and on a fresh copy."""
+        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
         self._L = Square.zeros(0)
 
@@ -145,31 +172,28 @@ class ExactGP:
 
     def with_theta(self, theta: Array) -> ExactGP:
         """The prior with the free parameters set to exp(theta)."""
+        theta = as_floats(theta, "theta")
         split = self.kernel._table.n_free
+        if theta.shape != (split + self._noise.n_free,):
+            raise ValueError(f"theta must have shape ({split + self._noise.n_free},), got {theta.shape}")
         gp = object.__new__(ExactGP)
-        gp.__dict__.update(self._prior().__dict__)
+        gp.__dict__.update(self.__dict__)
+        gp._forget()
         gp.kernel = self.kernel.with_theta(theta[:split])
         gp._noise = self._noise.with_theta(theta[split:])
         return gp
 
-    def _prior(self) -> ExactGP:
-        return self if self._y.size == 0 else ExactGP(self.kernel, self._noise_parameter())
-
-    def _noise_parameter(self) -> Parameter:
-        low, high = np.exp(self._noise.log_bounds[0])
-        return Parameter(self.noise_variance, (low, high), fixed=not self._noise.free[0])
-
     def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
         """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
         table = self.kernel._table
-        value, by_kernel, by_noise = Evidence(self.kernel, *self._checked(X, y, "X", "y"))(
-            table.values, self.noise_variance
-        )
+        with _overflow_is_checked():
+            evidence = Evidence(self.kernel, *self._checked(X, y, "X", "y"))
+            value, by_kernel, by_noise = evidence(table.values, self.noise_variance)
         gradient = by_kernel[table.free]
         return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
 
     def condition(self, X: Any, y: Any, X_context: Any = None, y_context: Any = None) -> ExactGP:
-        """The GP given further rows, exactly, in O(n²m) for m new ones.
+        """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
 
         ``X_context`` and ``y_context`` are rows that it also sees when it predicts but that do not enter
         :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
@@ -177,9 +201,13 @@ class ExactGP:
         """
         X, y = self._checked(X, y, "X", "y")
         if X_context is None:
+            if y_context is not None:
+                raise ValueError("y_context needs X_context, got None")
             X_context, y_context = X[:0], y[:0]
         else:
             X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
+            if X_context.shape[1] != X.shape[1]:
+                raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
         own, n_new = self.n_own, y.size
         if n_new + y_context.size == 0:
             return self
@@ -191,40 +219,47 @@ class ExactGP:
         gp._y = np.concatenate([self._y[:own], y, self._y[own:], y_context])
         gp.n_own = own + n_new
         try:
-            gp._L = self._factor(gp._X)
+            with _overflow_is_checked():
+                gp._L, gp._jitter = self._factor(gp._X, gp.n_own)
+                gp._solve()
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(
                 f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
                 f"shorten the length-scales or rescale X and y; the kernel is {self.kernel!r}"
             ) from None
-        gp._solve()
         return gp
 
-    def _factor(self, X: Array) -> Square:
-        """Factor for own rows followed by others, reusing that of the rows already owned."""
-        own = self.n_own
-        gram = self.kernel.packed(X[own:])
-        if own:
-            cross = self.kernel._gram(X[:own], X[own:])
-            return self._L.leading(own).extended(cross, gram, self.noise_variance)
-        L = Square.zeros(X.shape[0])
-        L.factor(gram, self.noise_variance)
-        return L
+    def _factor(self, X: Array, n_own: int) -> tuple[Square, float]:
+        """Factor for own rows followed by context, and the jitter of the own rows.
+
+        Without jitter one factorisation serves all, or extends that of the rows already owned. Where jitter is needed,
+        own rows are factored as if they came at once and without context: neither changes the evidence.
+        """
+        noise = self.noise_variance
+        with contextlib.suppress(NotPositiveDefiniteError):
+            if self.n_own and not self._jitter:
+                return self._extend(self._L.leading(self.n_own), X, noise, (0.0,)), 0.0
+            L = Square.zeros(X.shape[0])
+            return L, L.factor(self.kernel.packed(X), noise, jitters=(0.0,))
+        L = Square.zeros(n_own)
+        jitter = L.factor(self.kernel.packed(X[:n_own]), noise)
+        return L if n_own == X.shape[0] else self._extend(L, X, noise + jitter, JITTERS), jitter
+
+    def _extend(self, L: Square, X: Array, noise: float, jitters: tuple[float, ...]) -> Square:
+        """From the factor of the first rows of X to that of all."""
+        n = L.n
+        return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise, jitters)
 
     def _solve(self) -> None:
         own, L = self.n_own, self._L
         z = self._y.copy()
-        with np.errstate(over="ignore", invalid="ignore"):
-            L.solve(z)
-            quadratic = float(z[:own] @ z[:own])
-            self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * _LOG_2PI
-            L.solve_transposed(z)
-        if not math.isfinite(self.log_evidence) or not np.isfinite(z).all():
-            raise ValueError(
-                f"the log evidence of a leaf with {own} rows is out of range: y reaches {np.abs(self._y).max():g} "
-                f"where the prior std is {float(L.diagonal.max()):g}; "
-                "rescale y or the kernel's variance"
-            )
+        log_determinant = L.log_determinant()
+        L.solve(z)
+        quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
+        self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * _LOG_2PI
+        L.solve_transposed(z)
+        if not math.isfinite(log_determinant + self.log_evidence) or not np.isfinite(z).all():
+            raise _out_of_range(self._y, L, log_determinant)
         self._alpha = z
 
     def predict_mean(self, X: Any) -> Array:
@@ -232,36 +267,39 @@ class ExactGP:
         X = self._rows(X, "X")
         mean = np.zeros(X.shape[0])
         if self._y.size:
-            for start in range(0, X.shape[0], _BLOCK):
-                mean[start : start + _BLOCK] = self.kernel._gram(X[start : start + _BLOCK], self._X) @ self._alpha
-        return mean
+            with _overflow_is_checked():
+                for start in range(0, X.shape[0], _BLOCK):
+                    mean[start : start + _BLOCK] = self.kernel._gram(X[start : start + _BLOCK], self._X) @ self._alpha
+        return self._finite(mean, X)
 
     def predict(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
         """Mean and variance at each row: of a new observation, or of the latent function (eq. 2–3)."""
         X = self._rows(X, "X")
-        mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
-        if self._y.size:
-            for start in range(0, X.shape[0], _BLOCK):
-                block = slice(start, start + _BLOCK)
-                cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
-                mean[block] = self._alpha @ cross
-                self._L.solve(cross)
-                variance[block] -= np.einsum("ij,ij->j", cross, cross)
-            np.maximum(variance, 0.0, out=variance)
-        return mean, variance if latent else variance + self.noise_variance
+        with _overflow_is_checked():
+            mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
+            if self._y.size:
+                for start in range(0, X.shape[0], _BLOCK):
+                    block = slice(start, start + _BLOCK)
+                    cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
+                    mean[block] = self._alpha @ cross
+                    self._L.solve(cross)
+                    variance[block] -= np.einsum("ij,ij->j", cross, cross)
+                np.maximum(variance, 0.0, out=variance)
+        return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_variance, X)
 
     def joint(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
         """Mean and covariance matrix over the rows, of new observations or of the latent function (eq. 2–3)."""
         X = self._rows(X, "X")
-        mean, covariance = np.zeros(X.shape[0]), self.kernel._gram(X, X)
-        if self._y.size:
-            cross = self.kernel._gram(X, self._X).T
-            mean = self._alpha @ cross
-            self._L.solve(cross)
-            covariance -= cross.T @ cross
+        with _overflow_is_checked():
+            mean, covariance = np.zeros(X.shape[0]), self.kernel._gram(X, X)
+            if self._y.size:
+                cross = self.kernel._gram(X, self._X).T
+                mean = self._alpha @ cross
+                self._L.solve(cross)
+                covariance -= cross.T @ cross
         if not latent:
             np.einsum("ii->i", covariance)[:] += self.noise_variance
-        return mean, covariance
+        return self._finite(mean, X), self._finite(covariance, X)
 
     def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
         """Joint samples over the rows of X, shape (n, n_samples)."""
@@ -269,6 +307,14 @@ class ExactGP:
         mean, covariance = self.joint(X, latent)
         normal = as_generator(random_state).standard_normal((n_samples, mean.size)).T
         return mean[:, np.newaxis] + _square_root(covariance) @ normal
+
+    def _finite(self, values: Array, X: Array) -> Array:
+        """Values at the rows of X, or an error that says where they overflow."""
+        finite = np.isfinite(values)
+        if not finite.all():
+            row = int(np.argwhere(~finite)[0, 0])
+            raise ValueError(f"{self.kernel!r} overflows at row {row} of X, {X[row].tolist()}; rescale X")
+        return values
 
     def _rows(self, X: Any, name: str) -> Array:
         X = self.kernel._rows(X, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,15 @@ from spngp._typing import Array, RandomState
 from spngp._validation import as_count, as_floats, as_generator
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+_CORE = 9.0  # standard deviations that hold all of a component but 1e-19
+
+
+def _middle(low: Array, high: Array, edges: Array) -> Array:
+    """For each row the middle one of the (sorted) edges inside the bracket; without any, the middle of the bracket."""
+    inside = (edges > low[:, np.newaxis]) & (edges < high[:, np.newaxis])
+    count = inside.sum(axis=-1)
+    pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)
+    return np.where(count > 0, np.take_along_axis(edges, pick[:, np.newaxis], axis=-1)[:, 0], low + 0.5 * (high - low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +57,18 @@ class GaussianMixture:
                 "log_weights, means and variances must have one shape (..., components), got "
                 f"{self.log_weights.shape}, {self.means.shape}, {self.variances.shape}"
             )
+        if self.means.shape[-1] == 0:
+            raise ValueError(f"a mixture needs at least one component, got shape {self.means.shape}")
         if (self.variances < 0).any():
             raise ValueError(f"variances must be >= 0, got {self.variances.min():g}")
+        total = self.weights.sum(axis=-1)
+        if not (np.abs(total - 1.0) <= 1e-6).all():
+            worst = total.flat[np.argmax(np.abs(total - 1.0))]
+            raise ValueError(f"log_weights must be those of weights that sum to 1, got a sum of {worst:g}")
+        for name in ("means", "variances"):
+            bad = ~np.isfinite(getattr(self, name)) & (self.log_weights > -np.inf)
+            if bad.any():
+                raise ValueError(f"{name} must be finite where they are used, got {getattr(self, name)[bad][0]}")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,10 +101,30 @@ class GaussianMixture:
         scale, shift = np.asarray(scale)[..., np.newaxis], np.asarray(shift)[..., np.newaxis]
         return GaussianMixture(self.log_weights, self.means * scale + shift, self.variances * scale**2)
 
+    def with_outputs_axis(self) -> GaussianMixture:
+        """The same mixtures with an axis of one output: (n,) becomes (n, 1)."""
+        return GaussianMixture(*(part[:, np.newaxis] for part in (self.log_weights, self.means, self.variances)))
+
+    @staticmethod
+    def concatenate(mixtures: Sequence[GaussianMixture]) -> GaussianMixture:
+        """Mixtures of several blocks of rows, one after the other."""
+        if len(mixtures) == 1:
+            return mixtures[0]
+        size = max(mixture.means.shape[-1] for mixture in mixtures)
+
+        def join(name: str, fill: float) -> Array:
+            parts = [getattr(mixture, name) for mixture in mixtures]
+            padding = [[(0, 0)] * (part.ndim - 1) + [(0, size - part.shape[-1])] for part in parts]
+            return np.concatenate(
+                [np.pad(part, pad, constant_values=fill) for part, pad in zip(parts, padding, strict=True)]
+            )
+
+        return GaussianMixture(join("log_weights", -np.inf), join("means", 0.0), join("variances", 1.0))
+
     def logpdf(self, y: Any) -> Array:
         """Log density at ``y``, one value per mixture."""
+        z = self._standardised(self._values(y)[..., np.newaxis])
         with np.errstate(over="ignore"):  # a value out of all range has density zero
-            z = self._standardised(self._values(y)[..., np.newaxis])
             z2 = z * z
         log_std = 0.5 * np.log(self._positive_variances())
         return np.asarray(logsumexp(self.log_weights - 0.5 * z2 - log_std - _HALF_LOG_2PI, axis=-1))
@@ -97,7 +138,8 @@ class GaussianMixture:
         """Value below which a share ``q`` lies: same shape as the mixtures, or (..., len(q)) for a sequence.
 
         Found by Newton steps inside a shrinking bracket, to rounding error, on log q (or log(1 − q) above the
-        median, so both tails are exact).
+        median, so both tails are exact). Where components are narrow against their distance, Newton steps say little,
+        and the bracket shrinks by halves instead.
         """
         levels = as_floats(q, "q")
         if levels.ndim > 1:
@@ -127,31 +169,38 @@ class GaussianMixture:
         used = log_weights > -np.inf
         low = np.where(used, component, np.inf).min(axis=-1)  # the mixture's quantile lies between its components'
         high = np.where(used, component, -np.inf).max(axis=-1)
-        x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), component), low, high)
+        x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), np.where(used, component, 0.0)), low, high)
+        # between these edges every component is either all in, all out, or wide
+        edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)
+        narrowest = np.where(used, stds, np.inf).min(axis=-1)
+        error_low, error_high = np.full(x.size, np.inf), np.full(x.size, np.inf)
         active = np.flatnonzero(high > low)
         target = np.log(level)
         for _ in range(200):
             if active.size == 0:
                 break
-            z = (x[active, np.newaxis] - means[active]) / stds[active]
+            at = x[active]
+            with np.errstate(over="ignore"):
+                z = (at[:, np.newaxis] - means[active]) / stds[active]
+                z2 = z * z
             log_cdf = logsumexp(log_weights[active] + log_ndtr(z), axis=-1)
-            log_pdf = logsumexp(log_weights[active] - 0.5 * z * z - np.log(stds[active]) - _HALF_LOG_2PI, axis=-1)
+            log_pdf = logsumexp(log_weights[active] - 0.5 * z2 - np.log(stds[active]) - _HALF_LOG_2PI, axis=-1)
             excess = log_cdf - target
-            high[active] = np.where(excess >= 0, x[active], high[active])
-            low[active] = np.where(excess <= 0, x[active], low[active])
+            above, below = excess >= 0, excess <= 0
+            high[active[above]], error_high[active[above]] = at[above], np.abs(excess[above])
+            low[active[below]], error_low[active[below]] = at[below], np.abs(excess[below])
             with np.errstate(over="ignore", invalid="ignore"):
-                newton = x[active] - excess * np.exp(log_cdf - log_pdf)
-            inside = (newton > low[active]) & (newton < high[active])
-            step = np.where(inside, newton, 0.5 * (low[active] + high[active]))
-            moved = np.abs(step - x[active])
-            x[active] = step
-            scale = 1e-14 * (np.abs(step) + stds[active].min(axis=-1))
-            active = active[(moved > scale) & (high[active] - low[active] > scale)]
-        return (sign * x).reshape(self.shape)
+                newton = at - excess * np.exp(log_cdf - log_pdf)
+            resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active])
+            settled = (np.abs(newton - at) <= resolution) & (np.abs(excess) <= 1e-9)
+            inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution)
+            x[active] = np.where(inside, newton, _middle(low[active], high[active], edges[active]))
+            active = active[~settled & (high[active] - low[active] > resolution)]
+        return (sign * np.where(error_low <= error_high, low, high)).reshape(self.shape)
 
     def interval(self, coverage: float = 0.95) -> tuple[Array, Array]:
         """Central interval: equal probability on either side."""
-        if not 0 < coverage < 1:
+        if not isinstance(coverage, numbers.Real) or not 0 < coverage < 1:
             raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
         return self.quantile(0.5 * (1.0 - coverage)), self.quantile(0.5 * (1.0 + coverage))
 
@@ -192,7 +241,8 @@ class GaussianMixture:
         return np.maximum(self.variances, np.finfo(np.float64).tiny)
 
     def _standardised(self, y: Array) -> Array:
-        return np.asarray((y - self.means) / np.sqrt(self._positive_variances()))
+        with np.errstate(over="ignore"):  # next to a component of no width everything else is infinitely far
+            return np.asarray((y - self.means) / np.sqrt(self._positive_variances()))
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 0

@@ -104,18 +104,28 @@ class LeafEvidence:
         return value, np.append(by_kernel, by_noise)[self._free]
 
 
-class AdaptiveEvidence:
-    """Log evidence of one expert plus a Gaussian prior on ``theta``, with its gradient."""
+@dataclass(frozen=True)
+class GaussianPrior:
+    """An independent Gaussian on each free log-parameter; an infinite standard deviation leaves one alone."""
 
-    def __init__(self, gp: ExactGP, X: Array, y: Array, centre: Array, prior_std: Array) -> None:
-        self._evidence = LeafEvidence(gp, X, y)
-        self._centre, self._precision = centre, 1.0 / prior_std**2
+    centre: Array
+    std: Array
 
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Log evidence plus log prior (without its constant), and gradient."""
-        value, gradient = self._evidence(theta)
-        pull = self._precision * (theta - self._centre)
-        return value - 0.5 * float(pull @ (theta - self._centre)), gradient - pull
+    @staticmethod
+    def of(gp: ExactGP, std_of: Callable[[str], float]) -> GaussianPrior:
+        """Centred at the parameters of ``gp``, with a standard deviation by the name of each."""
+        return GaussianPrior(gp.theta, np.array([std_of(name) for name in gp.parameter_names]))
+
+    def added_to(self, objective: Objective) -> Objective:
+        """The objective plus the log density (without its constant), and its gradient."""
+        precision = self.std**-2.0
+
+        def posterior(theta: Array) -> tuple[float, Array]:
+            value, gradient = objective(theta)
+            pull = precision * (theta - self.centre)
+            return value - 0.5 * float(pull @ (theta - self.centre)), gradient - pull
+
+        return posterior
 
 
 def maximise(
@@ -138,7 +148,9 @@ def maximise(
         try:
             value, gradient = objective(point)
         except NotPositiveDefiniteError:
-            return 1e25, np.zeros(point.size)  # the line search turns back
+            if best == -np.inf:
+                raise  # not even the start can be evaluated
+            return 10.0 - best / n_rows, np.zeros(point.size)  # far worse than the best: the line search turns back
         if value > best:
             gains.append(value - best)
             best, best_theta = value, point.copy()
@@ -158,7 +170,7 @@ def maximise(
     if convergence is not None:
         convergence.runs += 1
         last = gains[-1] / n_rows if len(gains) > 1 else 0.0
-        if found.status == 1 and last > 10 * tolerance:
+        if found.status == 1 and last > 1e-3:
             convergence.unfinished.append(last)
     return best_theta
 
@@ -186,21 +198,27 @@ def fit_tied(
     templates: Sequence[ExactGP],
     blocks: Sequence[Block],
     max_evaluations: int,
+    *,
+    priors: Sequence[GaussianPrior] | None = None,
     n_jobs: int | None = None,
     convergence: Convergence | None = None,
 ) -> list[ExactGP]:
     """Templates moved to a maximum of their joint evidence on the blocks (see :class:`TiedEvidence`)."""
-    objective = TiedEvidence(templates, blocks, n_jobs)
+    evidence = TiedEvidence(templates, blocks, n_jobs)
+    objective: Objective = evidence
+    if priors is not None:
+        centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
+        objective = GaussianPrior(centre, std).added_to(evidence)
     n_rows = sum(y.size for _, y in blocks)
-    theta = maximise(objective, objective.theta, objective.bounds, n_rows, max_evaluations, convergence=convergence)
-    return [gp.with_theta(part) for gp, part in zip(templates, objective.parts(theta), strict=True)]
+    theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, convergence=convergence)
+    return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]
 
 
-def fit_adaptive(
-    gp: ExactGP, block: Block, prior_std: Array, max_evaluations: int, convergence: Convergence | None = None
-) -> ExactGP:
-    """One expert moved from the tied values to the maximum of its evidence times a Gaussian prior around them."""
-    objective = AdaptiveEvidence(gp, *block, gp.theta, prior_std)
-    rows = max(block[1].size, 1)
-    theta = maximise(objective, gp.theta, gp.bounds, rows, max_evaluations, 1e-4, convergence)
+def fit_adaptive(gp: ExactGP, block: Block, prior: GaussianPrior, max_evaluations: int) -> ExactGP:
+    """One expert moved to the maximum of its evidence times a prior, usually around the tied values.
+
+    A few steps are all that is asked for, so an expert that could go further is no failure.
+    """
+    objective = prior.added_to(LeafEvidence(gp, *block))
+    theta = maximise(objective, gp.theta, gp.bounds, block[1].size, max_evaluations, tolerance=1e-4)
     return gp.with_theta(theta)

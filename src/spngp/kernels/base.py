@@ -10,7 +10,7 @@ import numpy as np
 
 from spngp._linalg import PackedGram, Square
 from spngp._typing import Array
-from spngp._validation import as_rows
+from spngp._validation import as_floats, as_rows
 from spngp.kernels.parameter import ParameterTable, declare
 
 # Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.
@@ -96,10 +96,19 @@ class Kernel(ABC):
         evaluation = self.evaluation(X, Square.zeros(X.shape[0]))
         free = self._table.free
 
-        def pullback(g_pairs: Array, g_diagonal: Array) -> Array:
-            return evaluation.pullback(g_pairs, g_diagonal)[free]
+        gram = evaluation.gram(self._table.values)
 
-        return evaluation.gram(self._table.values), pullback
+        def pullback(g_pairs: Array, g_diagonal: Array) -> Array:
+            by_pairs = np.ascontiguousarray(as_floats(g_pairs, "g_pairs"))
+            by_diagonal = np.ascontiguousarray(as_floats(g_diagonal, "g_diagonal"))
+            for name, given, part in (("g_pairs", by_pairs, gram.pairs), ("g_diagonal", by_diagonal, gram.diagonal)):
+                if given.shape != part.shape:
+                    raise ValueError(
+                        f"{name} must have shape {part.shape}, as its part of the matrix, got {given.shape}"
+                    )
+            return evaluation.pullback(by_pairs, by_diagonal)[free]
+
+        return gram, pullback
 
     def packed(self, X: Array) -> PackedGram:
         """Packed Gram matrix of checked rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ class Combination(Kernel):
     parts: tuple[Kernel, ...]
 
     def __init__(self, parts: Sequence[Kernel]) -> None:
+        if not isinstance(parts, Iterable):
+            raise TypeError(f"parts of {type(self).__name__} must be a list of kernels, got {parts!r}")
         flat: list[Kernel] = []
         for part in parts:
             if not isinstance(part, Kernel):

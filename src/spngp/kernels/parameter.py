@@ -16,6 +16,9 @@ from spngp._validation import as_floats
 # wide enough to be no restriction, relative so that it holds in any units.
 DEFAULT_RANGE = 1e5
 
+# Logs whose exponential is a positive, finite number.
+_LOWEST, _HIGHEST = -744.4, 709.78
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -27,8 +30,9 @@ class Parameter:
     ----------
     value : float or sequence of float
         One value, or one per input.
-    bounds : (float, float), optional
-        Smallest and largest value that optimisation may choose. By default 1e-5 and 1e5 times ``value``.
+    bounds : (float, float) or sequence of (float, float), optional
+        Smallest and largest value that optimisation may choose, one pair for all or one per element of ``value``. By
+        default 1e-5 and 1e5 times ``value``.
     fixed : bool or sequence of bool
         Held at ``value``: all of it, or element by element.
 
@@ -41,7 +45,7 @@ class Parameter:
     """
 
     value: float | Sequence[float]
-    bounds: tuple[float, float] | None = None
+    bounds: Sequence[Any] | None = None
     fixed: bool | Sequence[bool] = False
 
     def __repr__(self) -> str:
@@ -74,6 +78,11 @@ class ParameterTable:
         theta = as_floats(theta, "theta")
         if theta.shape != (self.n_free,):
             raise ValueError(f"theta must have shape ({self.n_free},), got {theta.shape}")
+        if not ((theta >= _LOWEST) & (theta <= _HIGHEST)).all():
+            worst = int(np.argmin((theta >= _LOWEST) & (theta <= _HIGHEST)))
+            raise ValueError(
+                f"theta must hold logs of positive finite numbers, got {theta[worst]:g} for {self.free_names[worst]}"
+            )
         values = self.values.copy()
         values[self.free] = np.exp(theta)
         return self.replaced(values)
@@ -153,10 +162,14 @@ def _fixed(parameter: Parameter, size: int, label: str) -> NDArray[np.bool_]:
 def _log_bounds(parameter: Parameter, flat: Array, label: str) -> Array:
     if parameter.bounds is None:
         positive = np.where(flat > 0, flat, 1.0)
-        return np.log(positive)[:, np.newaxis] + np.log(DEFAULT_RANGE) * np.array([-1.0, 1.0])
+        around = np.log(positive)[:, np.newaxis] + np.log(DEFAULT_RANGE) * np.array([-1.0, 1.0])
+        return np.clip(around, _LOWEST, _HIGHEST)
     bounds = as_floats(parameter.bounds, f"bounds of {label}")
-    if bounds.shape != (2,) or not (0 < bounds[0] <= bounds[1] < np.inf):
+    if bounds.shape not in ((2,), (flat.size, 2)):
+        raise ValueError(f"bounds of {label} must be (low, high), or one such pair per value, got {parameter.bounds!r}")
+    low, high = np.broadcast_to(bounds, (flat.size, 2)).T
+    if not ((low > 0) & (low <= high) & (high < np.inf)).all():
         raise ValueError(f"bounds of {label} must be (low, high) with 0 < low <= high, got {parameter.bounds!r}")
-    if ((flat < bounds[0]) | (flat > bounds[1])).any():
+    if ((flat < low) | (flat > high)).any():
         raise ValueError(f"{label} must lie within its bounds {parameter.bounds}, got {parameter.value!r}")
-    return np.tile(np.log(bounds), (flat.size, 1))
+    return np.log(np.column_stack([low, high]))

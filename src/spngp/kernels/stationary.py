@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from spngp._linalg import PackedGram, Square, SquaredDistances
+from spngp._linalg import FARTHEST, PackedGram, Square, SquaredDistances
 from spngp._typing import Array
 from spngp.kernels.base import Kernel
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class Profile(NamedTuple):
@@ -70,11 +72,12 @@ class Stationary(Kernel):
     def _features(self, X: Array) -> Array:
         features = np.empty((X.shape[0], self._n_features(X.shape[1])))
         self._write_features(X, self._table.values, features)
-        return features
+        return np.clip(features, -_LARGEST, _LARGEST, out=features)  # ∞ − ∞ is no distance
 
     def _gram(self, X1: Array, X2: Array) -> Array:
         centre = _centre(X2)
         u = cdist(self._features(X1 - centre), self._features(X2 - centre), "sqeuclidean")
+        np.minimum(u, FARTHEST, out=u)
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
 
@@ -249,11 +252,10 @@ class RationalQuadratic(Stationary):
 
     _n_spare = 2
 
-    def _scale(self, values: Array) -> float:
-        return math.sqrt(0.5 / values[self._places["alpha"]])  # u = r²/(2·alpha)
-
     def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
+        # u = r², not r²/(2·alpha): a large alpha would hide how large the features are, and with it the rounding error
         alpha, log_variance = values[self._places["alpha"]], math.log(values[self._places["variance"]])
+        np.multiply(u, 0.5 / alpha, out=u)
         value = np.log1p(u, out=spare[0])
         base = np.add(u, 1.0, out=spare[1])
         # d log k / d log alpha at fixed r²
@@ -261,7 +263,7 @@ class RationalQuadratic(Stationary):
         np.multiply(alpha_slope, alpha, out=alpha_slope)
         np.exp(np.subtract(log_variance, np.multiply(value, alpha, out=value), out=value), out=value)
         np.multiply(alpha_slope, value, out=alpha_slope)
-        return Profile(value, np.divide(value, base, out=base), -float(alpha), alpha_slope)
+        return Profile(value, np.divide(value, base, out=base), -0.5, alpha_slope)
 
 
 class Periodic(Stationary):

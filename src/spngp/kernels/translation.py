@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.gaussian_process import kernels as sk
 
 from spngp.kernels.base import Kernel
 from spngp.kernels.combination import KernelProduct, KernelSum
@@ -26,10 +25,14 @@ class Translation(NamedTuple):
 def from_sklearn(kernel: Any) -> Translation:
     """Translate a scikit-learn kernel.
 
-    ``ConstantKernel``, ``RBF``, ``Matern`` (nu = 0.5, 1.5, 2.5 or inf), ``DotProduct``, integer powers of
+    It knows ``ConstantKernel``, ``RBF``, ``Matern`` (nu = 0.5, 1.5, 2.5 or inf), ``DotProduct``, integer powers of
     ``DotProduct``, ``ExpSineSquared`` (equal for one input; see :class:`~spngp.kernels.Periodic`),
-    ``RationalQuadratic``, sums and products of these, and ``WhiteKernel`` (alone, times a constant, or as a term of
-    the outermost sum) become the noise variance. Values, bounds and fixed parameters are kept.
+    ``RationalQuadratic``, and sums and products of these. A term of the outermost sum that is a ``WhiteKernel``, alone
+    or times constants, becomes the noise variance, and several such terms add up to one.
+
+    Values and bounds are kept, and what is fixed stays fixed. Bounds that do not hold their value are widened to it,
+    as scikit-learn starts there too. A noise variance made of several numbers may move between the values that its
+    parts allow together, and is fixed only if all of them are.
 
     Raises
     ------
@@ -46,6 +49,8 @@ def from_sklearn(kernel: Any) -> Translation:
     >>> noise.value
     0.1
     """
+    from sklearn.gaussian_process import kernels as sk  # here and below: only who translates pays for the import
+
     if not isinstance(kernel, sk.Kernel):
         raise TypeError(f"expected a scikit-learn kernel, got {kernel!r}")
     terms, noises = [], []
@@ -57,7 +62,7 @@ def from_sklearn(kernel: Any) -> Translation:
             noises.append(noise)
     if not terms:
         raise ValueError(f"cannot translate {kernel!r}: it holds noise only and no kernel")
-    return Translation(terms[0] if len(terms) == 1 else KernelSum(terms), _add_noises(noises))
+    return Translation(terms[0] if len(terms) == 1 else KernelSum(terms), _combine(noises, sum) if noises else None)
 
 
 def _flatten(kernel: Any, kind: Any) -> list[Any]:
@@ -74,13 +79,15 @@ def _parameter(kernel: Any, name: str, square: bool = False) -> Parameter:
     bounds = getattr(kernel, f"{name}_bounds")
     if isinstance(bounds, str) or not value.all():  # a sigma_0 of zero: the term is switched off
         return Parameter(given, fixed=True)
-    ranges = np.atleast_2d(np.asarray(bounds, dtype=float)) ** power
-    low, high = float(ranges[:, 0].min()), float(ranges[:, 1].max())
-    # scikit-learn starts at the value even where it lies outside its bounds
-    return Parameter(given, bounds=(min(low, float(value.min())), max(high, float(value.max()))))
+    ranges = np.broadcast_to(np.asarray(bounds, dtype=float) ** power, (value.size, 2))
+    pairs = zip(np.minimum(ranges[:, 0], value.ravel()), np.maximum(ranges[:, 1], value.ravel()), strict=True)
+    each = [(float(low), float(high)) for low, high in pairs]
+    return Parameter(given, bounds=each[0] if len(set(each)) == 1 else tuple(each))
 
 
 def _noise(term: Any) -> Parameter | None:
+    from sklearn.gaussian_process import kernels as sk
+
     factors = _flatten(term, sk.Product)
     white = [factor for factor in factors if isinstance(factor, sk.WhiteKernel)]
     if not white:
@@ -88,21 +95,28 @@ def _noise(term: Any) -> Parameter | None:
     constants = [factor for factor in factors if isinstance(factor, sk.ConstantKernel)]
     if len(white) > 1 or len(white) + len(constants) != len(factors):
         raise ValueError(f"cannot translate {term!r}: a WhiteKernel can be multiplied by constants only")
-    noise = _parameter(white[0], "noise_level")
-    scale = math.prod(float(factor.constant_value) for factor in constants)
-    return noise if not constants else Parameter(float(np.asarray(noise.value)) * scale, fixed=noise.fixed)
-
-
-def _add_noises(noises: Sequence[Parameter]) -> Parameter | None:
-    if len(noises) <= 1:
-        return noises[0] if noises else None
-    return Parameter(
-        sum(float(np.asarray(noise.value)) for noise in noises),
-        fixed=all(noise.fixed is True for noise in noises),
+    return _combine(
+        [_parameter(white[0], "noise_level"), *(_parameter(c, "constant_value") for c in constants)], math.prod
     )
 
 
+def _combine(parameters: Sequence[Parameter], operation: Callable[[Iterable[float]], float]) -> Parameter:
+    """The sum or product of positive numbers, with bounds that hold whatever theirs allow."""
+    values = [float(np.asarray(parameter.value)) for parameter in parameters]
+    total = operation(values)
+    if all(parameter.fixed for parameter in parameters) or total == 0.0:
+        return Parameter(total, fixed=True)
+    ranges = [
+        (value, value) if parameter.bounds is None else parameter.bounds
+        for value, parameter in zip(values, parameters, strict=True)
+    ]
+    low, high = operation(low for low, _ in ranges), operation(high for _, high in ranges)
+    return Parameter(total, bounds=(min(low, total), max(high, total)))
+
+
 def _translate(kernel: Any) -> Kernel:
+    from sklearn.gaussian_process import kernels as sk
+
     one = Parameter(1.0, fixed=True)
     match kernel:
         case sk.Sum():

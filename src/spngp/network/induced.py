@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +26,7 @@ def count(root: Node) -> int:
 
 
 def enumerate_trees(root: Node) -> Iterator[tuple[float, Node]]:
-    """Each induced tree as a network without sums, with its log weight."""
+    """Each induced tree as a network without sums, with its log weight; by recursion over the depth."""
     from spngp.network.nodes import Sum
 
     if not root.children:
@@ -37,6 +36,22 @@ def enumerate_trees(root: Node) -> Iterator[tuple[float, Node]]:
             for below, tree in enumerate_trees(child):
                 yield float(log_weight) + below, tree
     else:
-        for choice in itertools.product(*(enumerate_trees(child) for child in root.children)):
-            log_weights, trees = zip(*choice, strict=True)
-            yield sum(log_weights), root.with_children(trees, np.zeros(len(trees)))
+        for log_weight, trees in _combinations(root.children):
+            yield log_weight, root.with_children(trees, np.zeros(len(trees)))
+
+
+def _combinations(nodes: Sequence[Node]) -> Iterator[tuple[float, tuple[Node, ...]]]:
+    """One tree of each node, in every combination; unlike ``itertools.product`` it holds one at a time."""
+    remaining = [enumerate_trees(node) for node in nodes]
+    chosen = [next(trees) for trees in remaining]
+    while True:
+        yield sum(log_weight for log_weight, _ in chosen), tuple(tree for _, tree in chosen)
+        for i in reversed(range(len(nodes))):  # the last node's trees run fastest, as the digits of a number
+            following = next(remaining[i], None)
+            if following is not None:
+                chosen[i] = following
+                break
+            remaining[i] = enumerate_trees(nodes[i])
+            chosen[i] = next(remaining[i])
+        else:
+            return

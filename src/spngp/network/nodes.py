@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ class Node(ABC):
     outputs : tuple of int
         The outputs it models, in ascending order.
     log_evidence : float
-        log p of all the data it was conditioned on; 0 for a prior.
+        log p of all the data it was conditioned on; 0 for a prior. A :class:`Split` or :class:`Product` of posteriors
+        has the sum of theirs; a :class:`Sum` built over posteriors starts from 0.
     """
 
     children: tuple[Node, ...]
@@ -78,7 +79,10 @@ class Node(ABC):
         return induced.count(self)
 
     def induced_trees(self) -> Iterator[tuple[float, Node]]:
-        """Every induced tree with its log weight, one at a time; only small networks have few enough to list."""
+        """Every induced tree with its log weight, one at a time; only small networks have few enough to list.
+
+        It descends by recursion, so it is for networks less deep than Python's recursion limit allows.
+        """
         return induced.enumerate_trees(self)
 
     def condition(self, X: Any, Y: Any, *, overlap: Any = None, n_jobs: int | None = None) -> Node:
@@ -145,6 +149,8 @@ class Node(ABC):
 
 def _restore(kind: type[Node], slots: dict[str, Any]) -> Node:
     node = object.__new__(kind)
+    if "log_weights" in slots:  # a copied array can be written to again
+        slots["log_weights"].setflags(write=False)
     node._set(**slots)
     return node
 
@@ -152,6 +158,8 @@ def _restore(kind: type[Node], slots: dict[str, Any]) -> Node:
 def _children(children: Any, owner: str) -> tuple[Node, ...]:
     if isinstance(children, Node):
         raise TypeError(f"children of {owner} must be a list of nodes, got one {type(children).__name__}")
+    if not isinstance(children, Iterable):
+        raise TypeError(f"children of {owner} must be a list of nodes, got {children!r}")
     nodes = tuple(children)
     for i, child in enumerate(nodes):
         if not isinstance(child, Node):
@@ -255,6 +263,9 @@ class Leaf(Node):
 class Sum(Node):
     """A mixture: exactly one of its children holds, each with its weight.
 
+    A new sum has seen no data, so its ``log_evidence`` is 0 even over children that have: it mixes what they say now,
+    and what was known before enters through ``weights``. Conditioned on further rows, it counts those alone.
+
     Parameters
     ----------
     children : sequence of Node
@@ -296,13 +307,15 @@ class Sum(Node):
         """Bayes' rule: w'_c ∝ w_c · p(new data | child c)."""
         joint = self.log_weights + log_evidence_gains
         gain = float(logsumexp(joint))
+        log_weights = joint - gain
+        log_weights.setflags(write=False)
         posterior = object.__new__(Sum)
         posterior._set(
             children=tuple(children),
             outputs=self.outputs,
             cut_ranges=self.cut_ranges,
             log_evidence=self.log_evidence + gain,
-            log_weights=joint - gain,
+            log_weights=log_weights,
         )
         return posterior
 
@@ -320,7 +333,9 @@ def _log_weights(weights: Any, n_children: int) -> Array:
     if abs(values.sum() - 1.0) > 1e-8:
         raise ValueError(f"weights of Sum must sum to 1, got {values.tolist()} with sum {values.sum():.10g}")
     with np.errstate(divide="ignore"):  # a weight of zero is allowed: log 0 = −inf
-        return np.asarray(np.log(values / values.sum()))
+        log_weights = np.asarray(np.log(values / values.sum()))
+    log_weights.setflags(write=False)
+    return log_weights
 
 
 class Split(Node):
@@ -384,7 +399,8 @@ class Split(Node):
     def divide_rows(self, rows: Indices, X: Array) -> Sequence[Indices]:
         """Which of the rows each child sees."""
         part = np.searchsorted(self.at, X[rows, self.axis], side="left")  # on the cut: the lower side
-        return [rows[part == i] for i in range(len(self.children))]
+        order = np.argsort(part, kind="stable")
+        return np.split(rows[order], np.searchsorted(part[order], np.arange(1, len(self.children))))
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """The same cuts over the children's posteriors."""

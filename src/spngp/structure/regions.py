@@ -88,9 +88,19 @@ def grow(X: Array, propose: Proposer) -> Region:
                     boxes[part] = rows[side == i]
                     queue.append(part)
     regions: dict[Box, Region] = {}
-    for box in reversed(queue):
+    stack = [Box()]
+    while stack:  # parts before the regions that share them
+        box = stack[-1]
+        groups = [box.cut(cut.axis, cut.at) for cut in cuts[box]]
+        missing = [part for group in groups for part in group if part not in regions]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
         partitions = tuple(
-            Partition(cut.axis, cut.at, tuple(regions[part] for part in box.cut(cut.axis, cut.at))) for cut in cuts[box]
+            Partition(cut.axis, cut.at, tuple(regions[part] for part in group))
+            for cut, group in zip(cuts[box], groups, strict=True)
         )
-        regions[box] = Region(box, boxes[box], partitions)
+        if box not in regions:
+            regions[box] = Region(box, boxes[box], partitions)
     return regions[Box()]

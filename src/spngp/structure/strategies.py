@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -34,11 +34,15 @@ class Compact:
     n_partitions : int
         Alternative cuts of every region: along the next widest sides and, where inputs are few, at other quantiles of
         the widest. The number of regions grows as a power of it.
+    whole_size : int
+        A set with more rows than ``max_leaf_size`` but no more than this is cheap enough to be offered uncut, and cut
+        once along every input: the evidence decides.
     """
 
     max_leaf_size: int
     length_scales: Sequence[float] | None = None
     n_partitions: int = 1
+    whole_size: int = 0
 
     # a cut that leaves a part smaller than this share is taken only if no axis offers a better one
     _SMALLEST_PART = 0.2
@@ -46,21 +50,24 @@ class Compact:
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows; no random choice is made."""
         scales = np.ones(X.shape[1]) if self.length_scales is None else np.asarray(self.length_scales, dtype=float)
+        small = X.shape[0] <= self.whole_size
 
         def propose(box: Box, rows: Indices) -> list[Cut]:
             if rows.size <= self.max_leaf_size:
                 return []
+            n_cuts = X.shape[1] if small and not box.sides else self.n_partitions
             inside = X[rows]
             widths = np.ptp(inside, axis=0) / scales
             order = [int(axis) for axis in np.argsort(-widths, kind="stable") if widths[axis] > 0]
             cuts = self._cuts(inside, order, [0.5])
-            if len(cuts) < self.n_partitions:
+            if len(cuts) < self.n_partitions:  # few inputs: other positions along the widest
                 spread = np.arange(1, self.n_partitions + 1) / (self.n_partitions + 1)
                 others = sorted(spread[spread != 0.5], key=lambda level: abs(level - 0.5))
                 cuts += [cut for cut in self._cuts(inside, order[:1], others) if cut not in cuts]
-            return cuts[: self.n_partitions]
+            return cuts[:n_cuts]
 
-        return grow(X, propose)
+        root = grow(X, propose)
+        return replace(root, whole=True) if small and root.partitions else root
 
     def _cuts(self, inside: Array, order: Sequence[int], levels: Sequence[float]) -> list[Cut]:
         """Cuts by preference: widest axes first, lopsided cuts last."""

@@ -1,0 +1,85 @@
+"""Default kernels and where their training starts; ``benchmarks/defaults.md`` has the measurements behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
+
+from spngp.kernels import Kernel, KernelSum, Matern, Parameter, SquaredExponential, from_sklearn
+
+NOISE_STD_FLOOR = 0.01  # of the output's standard deviation; without it, repeated rows drive the noise to zero
+NOISE_START = 0.05
+LENGTH_SCALE_BOUNDS = (1e-3, 1e3)
+VARIANCE_BOUNDS = (1e-4, 1e3)
+
+
+def _length_scale(d: int, factor: float) -> Parameter:
+    # rows of d standardised inputs lie about √(2d) apart
+    return Parameter([factor * math.sqrt(d)] * d, LENGTH_SCALE_BOUNDS)
+
+
+def default_kernels(d: int) -> list[Kernel]:
+    """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs."""
+
+    def variance(value: float) -> Parameter:
+        return Parameter(value, VARIANCE_BOUNDS)
+
+    return [
+        SquaredExponential(_length_scale(d, 2.0), variance(1.0))
+        + SquaredExponential(_length_scale(d, 0.7), variance(0.3)),
+        Matern(1.5, _length_scale(d, 2.0), variance(1.0)) + Matern(0.5, _length_scale(d, 0.7), variance(0.3)),
+    ]
+
+
+def traditional_kernel(d: int) -> Kernel:
+    """The kernel of a single GP with ``kernel=None``, for d standardised inputs."""
+    return SquaredExponential(_length_scale(d, 1.0), Parameter(1.0, VARIANCE_BOUNDS))
+
+
+def noise_parameter(noise_variance: float | Parameter | None, output_scale: float) -> Parameter:
+    """The noise variance in standardised units: learnt above a floor, or as given."""
+    if noise_variance is None:
+        return Parameter(NOISE_START, (NOISE_STD_FLOOR**2, 4.0))
+    if isinstance(noise_variance, Parameter):
+        factor = output_scale**-2
+        bounds = None if noise_variance.bounds is None else tuple(bound * factor for bound in noise_variance.bounds)
+        return Parameter(float(noise_variance.value) * factor, bounds, noise_variance.fixed)  # type: ignore[arg-type]
+    return Parameter(float(noise_variance) * output_scale**-2, fixed=True)
+
+
+def as_kernels(kernels: Any, d: int) -> list[tuple[Kernel, Parameter | None]]:
+    """The kernels a user gave, one or several, ours or scikit-learn's, each with the noise it brought along."""
+    if kernels is None:
+        return [(kernel, None) for kernel in default_kernels(d)]
+    given = list(kernels) if isinstance(kernels, Sequence) else [kernels]
+    if not given:
+        raise ValueError("kernels must be None, a kernel or a list of kernels, got an empty list")
+    result: list[tuple[Kernel, Parameter | None]] = []
+    for kernel in given:
+        if isinstance(kernel, SklearnKernel):
+            translated = from_sklearn(kernel)
+            result.append((translated.kernel, translated.noise_variance))
+        elif isinstance(kernel, Kernel):
+            result.append((kernel, None))
+        else:
+            raise TypeError(f"kernels must be spngp or scikit-learn kernels, got {kernel!r}")
+    return result
+
+
+def labels(kernels: Sequence[Kernel]) -> list[str]:
+    """Short names of kernels, made different where they would be the same."""
+    names = [_name(kernel) for kernel in kernels]
+    return [name if names.count(name) == 1 else f"{name} #{names[: i + 1].count(name)}" for i, name in enumerate(names)]
+
+
+def _name(kernel: Kernel) -> str:
+    from spngp.kernels import KernelProduct
+
+    if isinstance(kernel, KernelSum):
+        return " + ".join(_name(part) for part in kernel.parts)
+    if isinstance(kernel, KernelProduct):
+        return " * ".join(f"({_name(p)})" if isinstance(p, KernelSum) else _name(p) for p in kernel.parts)
+    return f"Matern({kernel.nu:g})" if isinstance(kernel, Matern) else type(kernel).__name__

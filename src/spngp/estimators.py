@@ -1,0 +1,416 @@
+"""The scikit-learn face: ``SPNGPRegressor`` and ``GPRegressor``."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from spngp import defaults
+from spngp._progress import Progress
+from spngp._standardise import Standardiser
+from spngp._typing import Array, Indices, RandomState
+from spngp._validation import as_count, as_generator, as_outputs
+from spngp.kernels import Parameter
+from spngp.leaf import ExactGP
+from spngp.learning import Learnt, Plan, StrategyOf, learn
+from spngp.network import Box, conditioning, prediction
+from spngp.predictive import GaussianMixture
+from spngp.structure import Compact, EqualWidth, RandomAxes
+
+_BLOCK = 20_000  # rows predicted at a time, so that memory does not grow with the number asked for
+
+
+class _NetworkRegressor(RegressorMixin, BaseEstimator):
+    """What both estimators share: standardisation, prediction in the user's units, and looking inside."""
+
+    def _plan(self, X: Array, templates: list[tuple[str, ExactGP]]) -> Plan:
+        raise NotImplementedError
+
+    def _kernels(self) -> Any:
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any) -> Self:
+        X, y = self._checked(X, y, reset=True)
+        rng = as_generator(self.random_state)
+        self._y_is_flat = y.ndim == 1
+        Y = y.reshape(X.shape[0], -1)
+        self.n_outputs_ = Y.shape[1]
+        self._inputs, self._outputs = Standardiser.of(X), Standardiser.of(Y)
+        kernels = defaults.as_kernels(self._kernels(), X.shape[1])
+        for kernel, _ in kernels:
+            kernel._check_inputs(X.shape[1])
+        self.kernel_names_ = defaults.labels([kernel for kernel, _ in kernels])
+        scale = float(np.exp(np.mean(np.log(self._outputs.scale))))
+        templates = [
+            (
+                label,
+                ExactGP(kernel, noise if noise is not None else defaults.noise_parameter(self.noise_variance, scale)),
+            )
+            for label, (kernel, noise) in zip(self.kernel_names_, kernels, strict=True)
+        ]
+        progress = Progress(bool(self.verbose))
+        try:
+            self._learnt: Learnt = learn(
+                self._inputs.apply(X), self._outputs.apply(Y), self._plan(X, templates), rng, progress
+            )
+        finally:
+            progress.close()
+        self._n_observed = (~np.isnan(Y)).sum(axis=0)
+        return self
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
+        X = validate_data(self, X, dtype=np.float64, reset=reset)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"  # scikit-learn's wording
+            )
+        y = np.asarray(y)
+        if y.dtype.kind not in "biuf":
+            if y.dtype.kind == "c":
+                raise ValueError("Complex data not supported: y must be real")
+            try:
+                y = y.astype(np.float64)
+            except (TypeError, ValueError):
+                raise ValueError(f"y must be numeric, got values such as '{y.reshape(-1)[0]}'") from None
+        Y = as_outputs(y, X.shape[0], "y", missing=True) if not np.isinf(y).any() else _refuse_infinity()
+        empty = np.isnan(Y).all(axis=0)
+        if empty.any():
+            raise ValueError(f"Input y contains NaN only, in output {int(np.argmax(empty))}: nothing to learn from")
+        return np.ascontiguousarray(X), np.ascontiguousarray(y, dtype=np.float64)
+
+    # Prediction
+
+    def _blocks(self, X: Any) -> list[Array]:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        Z = self._inputs.apply(np.ascontiguousarray(X))
+        return [Z[start : start + _BLOCK] for start in range(0, Z.shape[0], _BLOCK)]
+
+    def _shaped(self, Y: Array) -> Array:
+        return Y[:, 0] if self._y_is_flat else Y
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
+        if return_std:
+            parts = [(part.mean, part.std) for part in self._mixtures(X, latent=False)]
+            return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+        means = [
+            prediction.average(self.network_, Z, lambda leaf, rows: leaf.gp.predict_mean(rows), self.n_jobs)
+            for Z in self._blocks(X)
+        ]
+        return self._shaped(np.concatenate(means) * self._outputs.scale + self._outputs.mean)
+
+    def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
+        """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise."""
+        return GaussianMixture.concatenate(self._mixtures(X, latent))
+
+    def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
+        mixtures = []
+        for Z in self._blocks(X):
+            mixture = self.network_.predict_dist(Z, latent, n_jobs=self.n_jobs)
+            if self.n_outputs_ == 1:
+                mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
+                if not self._y_is_flat:
+                    mixture = mixture.with_outputs_axis()
+            else:
+                mixture = mixture.scaled(self._outputs.scale, self._outputs.mean)
+            mixtures.append(mixture)
+        return mixtures
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
+        """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
+        n_samples = as_count(n_samples, "n_samples", 0)
+        Z = np.concatenate(self._blocks(X))
+        draws = self.network_.sample(Z, n_samples, random_state, latent)
+        draws = draws.reshape(Z.shape[0], self.n_outputs_, n_samples)
+        draws = draws * self._outputs.scale[:, np.newaxis] + self._outputs.mean[:, np.newaxis]
+        return draws[:, 0] if self._y_is_flat else draws
+
+    def predict_noise(self, X: Any) -> Array:
+        """Learnt standard deviation of the noise at each row, in the units of y."""
+        parts = [
+            prediction.average(self.network_, Z, lambda leaf, rows: leaf.noise_variance, self.n_jobs)
+            for Z in self._blocks(X)
+        ]
+        return self._shaped(np.sqrt(np.concatenate(parts)) * self._outputs.scale)
+
+    def predict_kernel_weights(self, X: Any) -> Array:
+        """Posterior plausibility of each kernel at each row, shape (n, kernels), or (n, outputs, kernels)."""
+        Z = np.concatenate(self._blocks(X))
+        weights = [
+            prediction.average(self.network_, Z, lambda leaf, rows: float(leaf.label == name))  # noqa: B023
+            for name in self.kernel_names_
+        ]
+        stacked = np.stack(weights, axis=-1)
+        return stacked[:, 0] if self._y_is_flat else stacked
+
+    # Looking inside
+
+    @property
+    def network_(self) -> Any:
+        """The posterior network, in standardised units, to walk and draw."""
+        check_is_fitted(self)
+        return self._learnt.network
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(y | X) of the training rows, in the units of y."""
+        return float(self.network_.log_evidence - self._n_observed @ np.log(self._outputs.scale))
+
+    @property
+    def regions_(self) -> list[dict[str, Any]]:
+        """One plain record per expert: its box in the units of X, rows, kernel, parameters, evidence and weight."""
+        records = []
+        for leaf, box, weight in self.network_.responsibilities():
+            low, high = np.full(self.n_features_in_, -np.inf), np.full(self.n_features_in_, np.inf)
+            for axis, start, stop in box.sides:
+                low[axis] = start * self._inputs.scale[axis] + self._inputs.mean[axis]
+                high[axis] = stop * self._inputs.scale[axis] + self._inputs.mean[axis]
+            records.append(
+                {
+                    "low": low.tolist(),
+                    "high": high.tolist(),
+                    "output": leaf.output,
+                    "rows": leaf.gp.n_own,
+                    "context_rows": leaf.gp.n_context,
+                    "kernel": leaf.label,
+                    "parameters": dict(zip(leaf.kernel._table.names, leaf.kernel._table.values.tolist(), strict=True)),
+                    "noise_std": float(np.sqrt(leaf.noise_variance) * self._outputs.scale[leaf.output]),
+                    "log_evidence": leaf.log_evidence,
+                    "weight": weight,
+                }
+            )
+        return records
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+def _refuse_infinity() -> Array:
+    raise ValueError("Input y contains infinity; it must be finite, or NaN where an output is missing")
+
+
+class SPNGPRegressor(_NetworkRegressor):
+    """Regression by a sum-product network of Gaussian processes: local experts, exact inference, linear cost.
+
+    Parameters
+    ----------
+    kernels : kernel or list of kernels, optional
+        Alternatives that every region mixes by their evidence; spngp's or scikit-learn's, in standardised units (inputs
+        and outputs are brought to standard deviation one). By default two sums of a slow and a fast kernel.
+    max_leaf_size : int
+        Regions with more rows are cut.
+    overlap : float or sequence of float
+        How many rows beyond its border an expert sees when it predicts, per row of its own, nearest first in the
+        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none.
+    structure : {"compact", "random", "equal-width"} or strategy
+        How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
+        of :mod:`spngp.structure`, which then decides on sizes and spacings in standardised units.
+    n_partitions : int
+        Alternative cuts of every region, mixed by their evidence; cost grows quickly with it.
+    hyperparameters : {"adaptive", "tied", "independent", "fixed"}
+        One set per kernel ("tied"), one per expert ("independent"), one per expert held near the tied values by a
+        Gaussian prior ("adaptive"), or the kernels' own values ("fixed").
+    noise_variance : float or Parameter, optional
+        Variance of the noise in the squared units of y; learnt by default.
+    n_jobs : int, optional
+        Threads over leaves; -1 for one a core. One by default.
+    random_state : int, Generator or None
+        Seed of the random subset and of random structures.
+    verbose : int
+        1 shows a progress bar on a terminal.
+
+    Attributes
+    ----------
+    network_ : Node
+        The posterior network.
+    log_evidence_ : float
+    regions_ : list of dict
+        One record per expert.
+    kernel_names_ : list of str
+        Columns of ``predict_kernel_weights``.
+
+    Examples
+    --------
+    >>> from spngp import SPNGPRegressor, datasets
+    >>> data = datasets.load("motorcycle")
+    >>> model = SPNGPRegressor(random_state=0).fit(data.X, data.Y[:, 0])
+    >>> mean, std = model.predict([[20.0]], return_std=True)
+    >>> low, high = model.predict_dist([[20.0]]).interval(0.95)
+    >>> bool(low[0] < mean[0] < high[0])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernels": "no_validation",
+        "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
+        "overlap": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "structure": [StrOptions({"compact", "random", "equal-width"}), Compact, EqualWidth, RandomAxes],
+        "n_partitions": [Interval(Integral, 1, None, closed="left")],
+        "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
+        "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
+        "n_jobs": [Integral, None],
+        "random_state": "no_validation",
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        max_leaf_size: int = 500,
+        overlap: Any = 3.0,
+        structure: Any = "compact",
+        n_partitions: int = 1,
+        hyperparameters: str = "adaptive",
+        noise_variance: float | Parameter | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.max_leaf_size = max_leaf_size
+        self.overlap = overlap
+        self.structure = structure
+        self.n_partitions = n_partitions
+        self.hyperparameters = hyperparameters
+        self.noise_variance = noise_variance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn regions, hyper-parameters and the exact posterior from rows X (n, d) and outputs y (n,) or (n, p).
+
+        NaN in y is a missing output: no row is dropped. Weights of rows are not supported.
+        """
+        return self._fit(X, y)
+
+    def _kernels(self) -> Any:
+        return self.kernels
+
+    def _strategy(self) -> StrategyOf:
+        size, structure = self.max_leaf_size, self.structure
+        if structure == "compact":
+            return lambda scales: Compact(size, scales.tolist(), self.n_partitions, whole_size=2 * size)
+        if structure == "random":
+            return lambda scales: RandomAxes(size, spacing=0.5)
+        if structure == "equal-width":
+            return lambda scales: EqualWidth(size, n_offsets=self.n_partitions)
+        return lambda scales: structure
+
+    def _plan(self, X: Array, templates: list[tuple[str, ExactGP]]) -> Plan:
+        overlap = self.overlap
+        if np.ndim(overlap):
+            distances = np.asarray(overlap, dtype=np.float64)
+            if distances.shape != (X.shape[1],) or not (distances >= 0).all():
+                raise ValueError(f"overlap must be a number >= 0 or one per input ({X.shape[1]}), got {overlap!r}")
+            overlap = distances / self._inputs.scale
+        return Plan(
+            templates=templates,
+            strategy=self._strategy(),
+            hyperparameters=self.hyperparameters,
+            overlap=overlap,
+            n_jobs=self.n_jobs,
+        )
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add rows, exactly: regions and hyper-parameters stay, leaves and weights are those of all rows together.
+
+        The first call is a ``fit``.
+        """
+        if not hasattr(self, "_learnt"):
+            return self.fit(X, y)
+        X, y = self._checked(X, y, reset=False)
+        Z, V = self._inputs.apply(X), self._outputs.apply(y.reshape(X.shape[0], -1))
+        self._learnt.network = conditioning.condition(
+            self._learnt.network, Z, V, context=self._update_context(Z), n_jobs=self.n_jobs
+        )
+        self._n_observed = self._n_observed + (~np.isnan(V)).sum(axis=0)
+        return self
+
+    def _update_context(self, Z: Array) -> conditioning.Context | None:
+        """New rows join the context of a leaf if they are as near as those it has."""
+        if np.ndim(self.overlap):
+            return conditioning.within_distance(Z, np.asarray(self.overlap) / self._inputs.scale)
+        reach, scales = self._learnt.reach, self._learnt.scales
+        if not reach:
+            return None
+
+        def context(box: Box) -> Indices:
+            low, high = np.full(scales.size, -np.inf), np.full(scales.size, np.inf)
+            for axis, start, stop in box.sides:
+                low[axis], high[axis] = start, stop
+            gap = np.maximum(np.maximum(low - Z, Z - high), 0.0) / scales
+            near = np.einsum("ij,ij->i", gap, gap) <= reach.get(box, -1.0)
+            return np.flatnonzero(near & ~box.contains(Z))
+
+        return context
+
+
+class GPRegressor(_NetworkRegressor):
+    """The traditional Gaussian process: one exact GP on all rows. Cost grows as n³.
+
+    Parameters
+    ----------
+    kernel : kernel, optional
+        spngp's or scikit-learn's, in standardised units. A squared exponential with one length-scale per input by
+        default.
+    hyperparameters : {"tied", "fixed"}
+        Learnt by evidence, or the kernel's own values.
+    noise_variance, n_jobs, random_state, verbose
+        As in :class:`SPNGPRegressor`.
+
+    Examples
+    --------
+    >>> from spngp import GPRegressor, datasets
+    >>> data = datasets.load("motorcycle")
+    >>> model = GPRegressor(random_state=0).fit(data.X, data.Y[:, 0])
+    >>> model.predict([[20.0]]).shape
+    (1,)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": "no_validation",
+        "hyperparameters": [StrOptions({"tied", "fixed"})],
+        "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
+        "n_jobs": [Integral, None],
+        "random_state": "no_validation",
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        hyperparameters: str = "tied",
+        noise_variance: float | Parameter | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.hyperparameters = hyperparameters
+        self.noise_variance = noise_variance
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output."""
+        return self._fit(X, y)
+
+    def _kernels(self) -> Any:
+        return self.kernel if self.kernel is not None else defaults.traditional_kernel(self.n_features_in_)
+
+    def _plan(self, X: Array, templates: list[tuple[str, ExactGP]]) -> Plan:
+        n = X.shape[0]
+        return Plan(templates, lambda scales: Compact(n), self.hyperparameters, 0.0, self.n_jobs)

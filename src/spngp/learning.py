@@ -1,0 +1,230 @@
+"""From standardised rows to a posterior network: regions, hyper-parameters and leaves, in that order.
+
+Length-scales decide where to cut, and the regions decide what the length-scales are learnt from, so the two are found
+in alternation: first on a random subset, then on sampled local regions, which show structure too fine for a subset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from spngp._parallel import map_leaves
+from spngp._progress import Progress
+from spngp._typing import Array, Indices
+from spngp.leaf import ExactGP
+from spngp.network import Box, Node, conditioning
+from spngp.structure import Region, Strategy, build_network, leaf_regions
+from spngp.structure.context import NearestContext
+from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
+
+# Given length-scales: how to cut.
+StrategyOf: TypeAlias = Callable[[Array], Strategy]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be learnt, and within which limits. Units are standardised; the figures are measured defaults.
+
+    Attributes
+    ----------
+    templates : sequence of (label, ExactGP)
+        The alternative kernels with their noise: where training starts.
+    strategy : callable
+        Given length-scales, how to cut.
+    hyperparameters : {"fixed", "tied", "independent", "adaptive"}
+    overlap : float or sequence of float
+        Context rows per own row, or a distance per input.
+    prior_std, length_scale_prior_std : float
+        Of the Gaussian prior on an expert's log-parameters around the tied values.
+    variance_prior_std : float
+        Of the Gaussian prior on the log variances of tied kernels around their starts.
+    """
+
+    templates: Sequence[tuple[str, ExactGP]]
+    strategy: StrategyOf
+    hyperparameters: str
+    overlap: float | Array
+    n_jobs: int | None = None
+    subset_size: int = 500
+    n_sampled_regions: int = 12
+    n_rounds: int = 2
+    prior_std: float = 0.5
+    length_scale_prior_std: float = 0.1
+    variance_prior_std: float = 2.0
+    subset_evaluations: int = 80
+    tied_evaluations: int = 40
+    expert_evaluations: int = 15
+
+
+@dataclass
+class Learnt:
+    """What was learnt: the posterior network over the regions, and the tied experts of each output."""
+
+    network: Node
+    regions: Region
+    tied: list[list[ExactGP]]
+    scales: Array
+    context: conditioning.Context | None = None
+    reach: dict[Box, float] = field(default_factory=dict)
+
+
+def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
+    """Learn a network from standardised rows; NaN in Y is missing."""
+    convergence = Convergence()
+    with threadpool_limits(1, user_api="blas"):  # leaves are the unit of parallelism, and bits do not depend on it
+        tied = [[gp for _, gp in plan.templates] for _ in range(Y.shape[1])]
+        scales = metric(tied, X.shape[1])
+        regions = plan.strategy(scales).regions(X, rng)
+        for sample, evaluations in _stages(plan, regions):
+            progress.stage("tied parameters", len(tied))
+            blocks = sample(regions, rng)
+            for k in range(len(tied)):
+                tied[k] = _fit_tied(tied[k], _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence)
+                progress.advance()
+            scales = metric(tied, X.shape[1])
+            regions = plan.strategy(scales).regions(X, rng)
+        experts = _experts(regions, X, Y, tied, plan, convergence, progress)
+        labels = [label for label, _ in plan.templates]
+        prior = build_network(
+            regions, lambda region, k: list(zip(labels, experts[id(region), k], strict=True)), Y.shape[1]
+        )
+        learnt = Learnt(prior, regions, tied, scales)
+        _condition(learnt, X, Y, plan, progress)
+    convergence.warn()
+    return learnt
+
+
+Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
+
+
+def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
+    """Which rows tied parameters are learnt from, one stage after the other, and how long.
+
+    One region takes all its rows at once. Else a random subset gives a first idea, and some local regions the rest.
+    """
+    if plan.hyperparameters == "fixed":
+        return []
+    if regions.is_leaf:
+        return [(lambda root, rng: [root.rows], plan.subset_evaluations)]
+
+    def subset(root: Region, rng: np.random.Generator) -> list[Indices]:
+        return [np.sort(rng.choice(root.rows, min(plan.subset_size, root.rows.size), replace=False))]
+
+    def local(root: Region, rng: np.random.Generator) -> list[Indices]:
+        leaves = leaf_regions(root)
+        chosen = rng.choice(len(leaves), min(plan.n_sampled_regions, len(leaves)), replace=False)
+        return [leaves[i].rows for i in np.sort(chosen)]
+
+    return [(subset, plan.subset_evaluations), *[(local, plan.tied_evaluations)] * plan.n_rounds]
+
+
+def metric(tied: Sequence[Sequence[ExactGP]], d: int) -> Array:
+    """Length-scales of the metric to cut by: of each output's first (best) expert, averaged over outputs."""
+    slopes = np.zeros(d)
+    for experts in tied:
+        own = np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(np.ones((1, d)))[0] for gp in experts], axis=0)
+        slopes += own
+    return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12))
+
+
+def _observed(rows: Indices, X: Array, y: Array) -> Block:
+    rows = rows[~np.isnan(y[rows])]
+    return np.ascontiguousarray(X[rows]), y[rows]
+
+
+def _blocks(rows: Sequence[Indices], X: Array, y: Array) -> list[Block]:
+    blocks = [_observed(own, X, y) for own in rows]
+    return [block for block in blocks if block[1].size > 1]
+
+
+def _fit_tied(
+    experts: Sequence[ExactGP], blocks: Sequence[Block], evaluations: int, plan: Plan, convergence: Convergence
+) -> list[ExactGP]:
+    """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block."""
+    if not blocks:
+        return list(experts)
+    # without a prior a part of a sum of kernels may die early, and it never comes back: its gradient is gone
+    priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for _, gp in plan.templates]
+    over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
+
+    def fit(j: int) -> ExactGP:
+        return fit_tied(
+            [experts[j]], blocks, evaluations, priors=[priors[j]], n_jobs=over_blocks, convergence=convergence
+        )[0]
+
+    return map_leaves(fit, range(len(experts)), over_templates)
+
+
+def _tied_std(name: str, plan: Plan) -> float:
+    return plan.variance_prior_std if name.split(".")[-1] == "variance" else np.inf
+
+
+def _expert_std(name: str, plan: Plan) -> float:
+    shape = ("length_scale", "period", "alpha")
+    return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
+
+
+def _experts(
+    regions: Region,
+    X: Array,
+    Y: Array,
+    tied: Sequence[Sequence[ExactGP]],
+    plan: Plan,
+    convergence: Convergence,
+    progress: Progress,
+) -> dict[tuple[int, int], list[ExactGP]]:
+    """The experts of every leaf region and output."""
+    leaves = leaf_regions(regions)
+    # All the rows of a small set went into the tied stage: nothing is left to adapt to.
+    adapts = plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
+    tasks = [(region, k, j) for region in leaves for k in range(len(tied)) for j in range(len(tied[k]))]
+    progress.stage("experts", len(tasks) if adapts else 0)
+
+    def fit(task: tuple[Region, int, int]) -> ExactGP:
+        region, k, j = task
+        gp = tied[k][j]
+        block = _observed(region.rows, X, Y[:, k])
+        if not adapts or region is regions or block[1].size < 2:
+            return gp
+        if plan.hyperparameters == "independent":
+            fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
+        else:
+            prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
+            fitted = fit_adaptive(gp, block, prior, plan.expert_evaluations)
+        progress.advance()
+        return fitted
+
+    experts: dict[tuple[int, int], list[ExactGP]] = {}
+    for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs), strict=True):
+        experts.setdefault((id(region), k), []).append(gp)
+    return experts
+
+
+def _condition(learnt: Learnt, X: Array, Y: Array, plan: Plan, progress: Progress) -> None:
+    leaves = leaf_regions(learnt.regions)
+    progress.stage("leaves", 0)
+    context: conditioning.Context | None = None
+    if np.ndim(plan.overlap):
+        context = conditioning.within_distance(X, plan.overlap)
+    elif plan.overlap:
+        own = {region.box: region.rows for region in leaves}
+        tiles = _tiles(learnt.regions)
+        nearest = NearestContext(X, tiles, learnt.scales, float(plan.overlap))
+        learnt.reach = nearest.reach
+
+        def context(box: Box) -> Indices:
+            return nearest(box, own[box])
+
+    learnt.network = conditioning.condition(learnt.network, X, Y, context=context, n_jobs=plan.n_jobs)
+
+
+def _tiles(root: Region) -> list[Region]:
+    """Regions without overlap that cover all rows: the leaves of the first partition of each."""
+    if not root.partitions:
+        return [root]
+    return [tile for part in root.partitions[0].parts for tile in _tiles(part)]
