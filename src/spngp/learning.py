@@ -22,6 +22,9 @@ from spngp.structure import Region, Strategy, build_network, leaf_regions
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
 
+# Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
+_LEAST_WEIGHT = 1e-10
+
 # Given length-scales: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
 
@@ -220,7 +223,11 @@ def _condition(learnt: Learnt, X: Array, Y: Array, plan: Plan, progress: Progres
         def context(box: Box) -> Indices:
             return nearest(box, own[box])
 
-    learnt.network = conditioning.condition(learnt.network, X, Y, context=context, n_jobs=plan.n_jobs)
+    learnt.network = conditioning.condition(learnt.network, X, Y, n_jobs=plan.n_jobs)
+    if context is not None:
+        learnt.network = conditioning.add_context(
+            learnt.network, X, Y, context, least_weight=_LEAST_WEIGHT, n_jobs=plan.n_jobs
+        )
 
 
 def _tiles(root: Region) -> list[Region]:

@@ -13,7 +13,7 @@ from spngp._typing import Array, Indices
 from spngp._validation import as_floats, as_outputs, as_rows
 from spngp.leaf import ExactGP
 from spngp.network.box import Box
-from spngp.network.placement import Placed, place, route
+from spngp.network.placement import Placed, log_path_weights, place, route
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
@@ -67,6 +67,32 @@ def _condition_leaf(placed: Placed, X: Array, Y: Array, rows: Indices, context: 
     except (NotPositiveDefiniteError, ValueError) as error:
         raise type(error)(f"leaf on {placed.box!r}, output {leaf.output}: {error}") from None
     return leaf.with_gp(gp)
+
+
+def add_context(
+    root: Node, X: Array, Y: Array, context: Context, *, least_weight: float, n_jobs: int | None = None
+) -> Node:
+    """The same posterior with leaves that also see context rows; evidence and weights stay as they are.
+
+    Leaves that hold with a probability below ``least_weight`` are left without: what they say does not count.
+    """
+    placed = place(root)
+    log_weights = log_path_weights(placed)
+    seen = [i for i, item in enumerate(placed) if not item.children and log_weights[i] >= np.log(least_weight)]
+    nothing = np.empty(0, dtype=np.intp)
+
+    def widen(i: int) -> Leaf:
+        return _condition_leaf(placed[i], X, Y, nothing, context(placed[i].box))
+
+    widened: list[Node] = [item.node for item in placed]
+    for i, leaf in zip(seen, map_leaves(widen, seen, n_jobs), strict=True):
+        widened[i] = leaf
+    for i, item in enumerate(placed):
+        if item.children:
+            widened[i] = item.node.with_children(
+                [widened[child] for child in item.children], np.zeros(len(item.children))
+            )
+    return widened[-1]
 
 
 def within_distance(X: Array, overlap: Any) -> Context:
