@@ -399,3 +399,12 @@ def test_fixed_noise_is_not_a_free_parameter():
     assert leaf().gp.parameter_names == ("length_scale", "variance", "noise_variance")
     fixed = leaf(noise_variance=Parameter(0.1, fixed=True))
     assert fixed.gp.parameter_names == ("length_scale", "variance")
+
+
+def test_one_gp_on_the_same_rows_in_two_places_is_computed_once():
+    shared = leaf()
+    X = np.array([[0.0, 0.0], [0.1, 0.2], [5.0, 5.0], [5.2, 5.1]])  # either cut separates the same rows
+    network = Sum([Split(0, [2.0], [shared, shared]), Split(1, [2.0], [shared, shared])])
+    first, second = network.condition(X, np.arange(4.0)).children
+    assert first.children[0].gp is second.children[0].gp
+    assert first.children[0].gp is not first.children[1].gp

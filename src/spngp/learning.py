@@ -185,7 +185,8 @@ def _experts(
     leaves = leaf_regions(regions)
     # All the rows of a small set went into the tied stage: nothing is left to adapt to.
     adapts = plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
-    tasks = [(region, k, j) for region in leaves for k in range(len(tied)) for j in range(len(tied[k]))]
+    distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
+    tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
@@ -202,10 +203,10 @@ def _experts(
         progress.advance()
         return fitted
 
-    experts: dict[tuple[int, int], list[ExactGP]] = {}
+    fitted: dict[tuple[bytes, int], list[ExactGP]] = {}
     for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs), strict=True):
-        experts.setdefault((id(region), k), []).append(gp)
-    return experts
+        fitted.setdefault((region.rows.tobytes(), k), []).append(gp)
+    return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied))}
 
 
 def _condition(learnt: Learnt, X: Array, Y: Array, plan: Plan, progress: Progress) -> None:

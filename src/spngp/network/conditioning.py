@@ -38,9 +38,18 @@ def condition(root: Node, X: Any, Y: Any, *, context: Context | None = None, n_j
     def condition_leaf(i: int) -> Leaf:
         return _condition_leaf(placed[i], X, Y, rows[i], None if context is None else context(placed[i].box))
 
+    # one GP on the same rows in several places is computed once (its context, if any, depends on the place)
+    def key(i: int) -> tuple[int, bytes, Box | None]:
+        return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes(), placed[i].box if context else None
+
+    first = {key(i): i for i in reversed(leaves)}
+    distinct = sorted(first.values())
     posterior: list[Node | None] = [None] * len(placed)
-    for i, leaf in zip(leaves, map_leaves(condition_leaf, leaves, n_jobs), strict=True):
+    for i, leaf in zip(distinct, map_leaves(condition_leaf, distinct, n_jobs), strict=True):
         posterior[i] = leaf
+    for i in leaves:
+        found = cast("Leaf", posterior[first[key(i)]])
+        posterior[i] = found if i == first[key(i)] else cast("Leaf", placed[i].node).with_gp(found.gp)
     for i, item in enumerate(placed):
         if item.children:
             conditioned = [cast("Node", posterior[child]) for child in item.children]

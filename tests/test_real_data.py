@@ -1,0 +1,35 @@
+"""On the evaluation sets, where they are to be had."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spngp import SPNGPRegressor, metrics
+
+FOLDER = Path(os.environ.get("SPNGP_DATA", "../shared/data"))
+needs_energy = pytest.mark.skipif(not (FOLDER / "energy.csv").exists(), reason="needs energy.csv in $SPNGP_DATA")
+
+
+@needs_energy
+def test_a_missing_output_leaves_the_other_alone():
+    table = np.loadtxt(FOLDER / "energy.csv", delimiter=",", skiprows=1)
+    order = np.random.default_rng(0).permutation(len(table))
+    train, test = table[order[:450]], table[order[450:]]
+    Y = train[:, 8:].copy()
+    Y[np.random.default_rng(1).random(450) < 0.2, 1] = np.nan
+    n_missing = int(np.isnan(Y).sum())
+    assert n_missing > 70
+    complete, partial = (
+        SPNGPRegressor(random_state=0, n_jobs=2).fit(train[:, :8], outputs) for outputs in (train[:, 8:], Y)
+    )
+    scores = [metrics.rmse(model.predict_dist(test[:, :8]), test[:, 8:]) for model in (complete, partial)]
+    errors = [
+        np.sqrt(np.mean((model.predict(test[:, :8]) - test[:, 8:]) ** 2, axis=0)) for model in (complete, partial)
+    ]
+    assert errors[1][0] == pytest.approx(errors[0][0], rel=1e-6)
+    assert scores[1] < 1.3 * scores[0]
+    rows = [sum(record["rows"] for record in partial.regions_ if record["output"] == k) for k in (0, 1)]
+    n_kernels = len(partial.kernel_names_)
+    assert rows == [450 * n_kernels, (450 - n_missing) * n_kernels]
