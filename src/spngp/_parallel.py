@@ -6,12 +6,25 @@ import numbers
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the BLAS libraries of the process takes milliseconds, so it is done once, when first needed."""
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS at one thread: leaves are the unit of parallelism, and bits do not depend on the machine."""
+    return _controller().limit(limits=1, user_api="blas")
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -29,5 +42,5 @@ def map_leaves(function: Callable[[T], R], items: Sequence[T], n_jobs: int | Non
     threads = min(n_threads(n_jobs), len(items))
     if threads <= 1:
         return [function(item) for item in items]
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp import defaults
+from spngp._parallel import one_blas_thread
 from spngp._progress import Progress
 from spngp._standardise import Standardiser
 from spngp._typing import Array, Indices, RandomState
@@ -99,10 +100,11 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         if return_std:
             parts = [(part.mean, part.std) for part in self._mixtures(X, latent=False)]
             return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-        means = [
-            prediction.average(self.network_, Z, lambda leaf, rows: leaf.gp.predict_mean(rows), self.n_jobs)
-            for Z in self._blocks(X)
-        ]
+        with one_blas_thread():
+            means = [
+                prediction.average(self.network_, Z, lambda leaf, rows: leaf.gp.predict_mean(rows), self.n_jobs)
+                for Z in self._blocks(X)
+            ]
         return self._shaped(np.concatenate(means) * self._outputs.scale + self._outputs.mean)
 
     def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
@@ -112,7 +114,8 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
         mixtures = []
         for Z in self._blocks(X):
-            mixture = self.network_.predict_dist(Z, latent, n_jobs=self.n_jobs)
+            with one_blas_thread():
+                mixture = self.network_.predict_dist(Z, latent, n_jobs=self.n_jobs)
             if self.n_outputs_ == 1:
                 mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
                 if not self._y_is_flat:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from spngp._parallel import map_leaves
+from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
@@ -79,7 +78,7 @@ class Learnt:
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
-    with threadpool_limits(1, user_api="blas"):  # leaves are the unit of parallelism, and bits do not depend on it
+    with one_blas_thread():
         tied = [[gp for _, gp in plan.templates] for _ in range(Y.shape[1])]
         scales = metric(tied, X.shape[1])
         regions = plan.strategy(scales).regions(X, rng)
