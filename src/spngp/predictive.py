@@ -41,8 +41,8 @@ class GaussianMixture:
     >>> mixture = GaussianMixture(np.log([[0.5, 0.5]]), np.array([[-1.0, 1.0]]), np.array([[0.1, 0.1]]))
     >>> mixture.mean, mixture.var
     (array([0.]), array([1.1]))
-    >>> mixture.quantile(0.5)
-    array([0.])
+    >>> mixture.quantile(0.975).round(3)
+    array([1.52])
     """
 
     log_weights: Array
