@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Leaves are the unit of parallelism; one BLAS thread makes timings and bits repeatable.
 PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup demo test lint types format unit test-oldest bench clean
+.PHONY: setup demo test lint types format unit test-oldest bench bench-accuracy clean
 
 setup: $(STAMP)
 
@@ -42,6 +42,11 @@ test-oldest:
 
 bench: $(STAMP)
 	$(PIN) $(BIN)/python benchmarks/leaf.py
+
+# Against LightGBM, NGBoost and scikit-learn (and GPBoost, GPyTorch where installed); needs $$SPNGP_DATA.
+bench-accuracy: $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
+	$(PIN) $(BIN)/python benchmarks/accuracy.py
 
 clean:
 	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache demo

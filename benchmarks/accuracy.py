@@ -5,8 +5,8 @@
 Every split is 90/10 (Kin40K: its classic split, once), outputs are standardised by the training rows, and figures are
 mean ± standard error over the splits: RMSE, NLPD, CRPS, share of 95 % intervals that hold, seconds to fit and to
 predict. Peers that are not installed are left out by name (``pip install .[bench]``; PyTorch and GPBoost are large).
-LightGBM gives no density: its intervals come from two quantile models, and its NLPD from a constant Gaussian with the
-residual variance of a held-out tenth of the training rows.
+LightGBM gives no density: its figures are those of a Gaussian with the variance of the residuals on a held-out tenth of
+the training rows.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from spngp import GPRegressor, SPNGPRegressor, metrics
 from spngp.kernels import Linear, Matern, Parameter, SquaredExponential
+from spngp.leaf import ExactGP
 from spngp.structure import Compact, EqualWidth, RandomAxes
 
 
@@ -181,17 +182,70 @@ def test_one_column_of_outputs_keeps_its_axis():
     assert model.sample_y(X, 2).shape == (60, 1, 2)
 
 
-def test_partial_fit_is_an_exact_update():
+@pytest.mark.parametrize("overlap", [0.0, 2.0])
+def test_partial_fit_is_as_if_all_rows_had_come_at_once(overlap):
     X, y = wave(240, 2)
-    model = small(overlap=0.0).fit(X[:200], y[:200])
+    model = small(overlap=overlap, kernels=[SquaredExponential(), Linear()]).fit(X[:200], y[:200])
     prior = copy.deepcopy(model)
     model.partial_fit(X[200:220], y[200:220]).partial_fit(X[220:], y[220:])
     at_once = prior.partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(model.predict(X), at_once.predict(X), rtol=1e-8)
     assert model.log_evidence_ == pytest.approx(at_once.log_evidence_, rel=1e-9)
-    assert sum(record["rows"] for record in model.regions_) == 240
-    with_context = small().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
-    assert with_context.score(X, y) > 0.95
+    # the same leaves conditioned from their priors on all rows
+    Z, V = model._learnt.X, model._learnt.Y[:, 0]
+    for leaf, box, _ in model._learnt.own.responsibilities():
+        inside = box.contains(Z)
+        again = ExactGP(leaf.kernel, leaf.noise_variance).condition(Z[inside], V[inside])
+        assert leaf.log_evidence == pytest.approx(again.log_evidence, rel=1e-8)
+    rows = [record["rows"] for record in model.regions_ if record["kernel"] == "Linear"]
+    assert sum(rows) == 240
+
+
+def test_partial_fit_checks_outputs_and_takes_a_batch_with_one_missing():
+    X, y = wave(100, 2)
+    Y = np.column_stack([y, 2 * y])
+    model = small(hyperparameters="fixed").fit(X, Y)
+    with pytest.raises(ValueError, match=r"y must have shape \(n, 2\) as before, got \(5,\)"):
+        model.partial_fit(X[:5], y[:5])
+    before = model.log_evidence_
+    model.partial_fit(X[:5] + 0.1, np.column_stack([y[:5], np.full(5, np.nan)]))
+    assert model.log_evidence_ != before
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    X, y = wave(80, 2)
+    model = small().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="overlap"):
+        model.set_params(overlap=[1.0, 2.0, 3.0]).fit(X * 100, 50 * y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match=r"infinity|finite"):
+        model.set_params(overlap=1.0).fit(X[:, :1], np.full(80, np.inf))
+    np.testing.assert_array_equal(model.predict(X), before)
+    broken = small(kernels=[])
+    with pytest.raises(ValueError, match="kernels"):
+        broken.fit(X, y)
+    with pytest.raises(NotFittedError):
+        broken.predict(X)
+
+
+def test_noise_variance_is_in_the_units_of_each_output():
+    X, y = wave(80)
+    model = small(noise_variance=0.01, hyperparameters="fixed").fit(X, np.column_stack([y, 1000 * y]))
+    np.testing.assert_allclose(model.predict_noise(X), 0.1)
+
+
+def test_records_add_up_to_the_log_evidence():
+    X, y = wave(150, 2)
+    model = small(hyperparameters="tied", max_leaf_size=60).fit(X, y)
+    assert sum(record["log_evidence"] for record in model.regions_) == pytest.approx(model.log_evidence_, rel=1e-10)
+
+
+def test_a_column_with_two_values_stays_within_bounds():
+    X = np.repeat([[0.0], [1.0]], 300, axis=0)
+    y = X[:, 0] + 0.1 * np.random.default_rng(0).standard_normal(600)
+    model = small(max_leaf_size=50).fit(X, y)
+    assert model.predict([[0.0], [1.0]]) == pytest.approx([0.0, 1.0], abs=0.05)
 
 
 def test_samples_are_joint_and_follow_the_predictive():
@@ -280,6 +334,7 @@ def test_identical_rows_constant_outputs_and_one_row():
         ({"noise_variance": -1.0}, "'noise_variance' parameter"),
         ({"kernels": []}, "kernels must be None, a kernel or a list of kernels, got an empty list"),
         ({"kernels": ["rbf"]}, "kernels must be spngp or scikit-learn kernels, got 'rbf'"),
+        ({"kernels": "rbf"}, "kernels must be spngp or scikit-learn kernels, got 'rbf'"),
         ({"kernels": SquaredExponential([1.0, 2.0])}, "length_scale of SquaredExponential has 2 values"),
         ({"random_state": "seed"}, "random_state must be"),
     ],
@@ -293,9 +348,9 @@ def test_bad_parameters_are_named(changes, message):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        ([[1.0], [2.0]], ["a", "b"], "y must be numeric, got values such as 'a'"),
+        ([[1.0], [2.0]], ["a", "b"], "Input y must be numeric"),
         ([[1.0], [np.nan]], [1.0, 2.0], "contains NaN"),
-        ([[1.0], [2.0]], [1.0, np.inf], "Input y contains infinity"),
+        ([[1.0], [2.0]], [1.0, np.inf], "Input y (contains infinity|must be finite)"),
         ([[1.0], [2.0]], [np.nan, np.nan], "Input y contains NaN only, in output 0"),
         ([[1.0], [2.0]], [1.0], "y must have as many rows as X"),
         ([["a"], ["b"]], [1.0, 2.0], "could not convert string to float"),

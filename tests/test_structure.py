@@ -32,7 +32,8 @@ def shape(region):
 
 
 def test_algorithm_1_in_one_dimension_written_out_by_hand():
-    # Rows 0.5, 1.5, 2.5, 3.5; cuts every δ = 1 from the smallest value, so at 1.5 and 2.5; stop at ≤ 2 rows.
+    # Rows 0.5, 1.5, 2.5, 3.5; cuts every δ = 1 from the smallest value, so at 1.5 and 2.5 (a cut at 3.5 would leave
+    # nothing above it); stop at ≤ 2 rows.
     # Root (4 rows): cut at 1.5 → {0.5, 1.5} and {2.5, 3.5}; cut at 2.5 → {0.5, 1.5, 2.5} and {3.5}.
     # {0.5, 1.5, 2.5} has 3 rows: cut at 1.5 → {0.5, 1.5} (shared with the first) and {2.5}.
     inf = np.inf
@@ -66,13 +67,13 @@ class FixedAxes:
 
 
 def test_algorithm_1_in_two_dimensions_written_out_by_hand():
-    # 3 × 2 rows; the root (6 rows) draws axis 0 and is cut at 1.5 only (δ = 1, values 0.5 … 2.5): 4 and 2 rows.
-    # The left part (4 rows) draws axis 1, whose only position, 1.5, would be its largest value: nothing strictly
-    # inside; it falls back to axis 0, where no position lies strictly inside either (0.5 < t < 1.5): a leaf.
+    # 3 × 2 rows, x0 ∈ {0.5, 1.5, 2.5} and x1 ∈ {0.5, 1.5}; δ = 1, so positions x0 = 1.5 and none along x1.
+    # The root (6 rows) draws axis 0 and is cut at 1.5: 4 and 2 rows. The left part (4 rows, x0 ∈ {0.5, 1.5}) draws
+    # axis 1, where there is no position, and falls back to axis 0, where 1.5 would leave nothing above it: a leaf.
     X = grid(3, 2)
     root = RandomAxes(2, spacing=1.0).regions(X, FixedAxes([0, 1], [1, 0]))
     assert shape(root) == (Box(), ((0, (1.5,), ((interval(-np.inf, 1.5), ()), (interval(1.5, np.inf), ()))),))
-    # With δ = 0.5 along axis 1 the left part is cut at 1.0 along it: 2 and 2 rows.
+    # With δ = 0.5 along axis 1 there is a position x1 = 1.0, and the left part is cut there: 2 and 2 rows.
     root = RandomAxes(2, spacing=[1.0, 0.5]).regions(X, FixedAxes([0, 1], [1, 0]))
     (left, right) = root.partitions[0].parts
     assert [(cut.axis, cut.at) for cut in left.partitions] == [(1, (1.0,))]
@@ -105,13 +106,37 @@ def test_compact_cuts_the_widest_side_in_units_of_the_length_scales_at_the_media
         assert region.box.contains(X)[region.rows].all()
 
 
-@pytest.mark.parametrize("strategy", [Compact(3), RandomAxes(3, 0.5), EqualWidth(3)])
+@pytest.mark.parametrize("strategy", [Compact(3), RandomAxes(3, 0.5), RandomAxes(3, n_cuts=2), EqualWidth(3)])
 def test_equal_rows_never_end_in_an_endless_split(strategy):
     same = np.ones((50, 2))
     assert leaf_regions(strategy.regions(same, np.random.default_rng(0)))[0].rows.size == 50
     two_places = np.repeat([[0.0, 1.0], [1.0, 1.0]], 25, axis=0)
-    sizes = {region.rows.size for region in leaf_regions(Compact(3).regions(two_places, None))}
-    assert sizes == {25}
+    sizes = {region.rows.size for region in leaf_regions(strategy.regions(two_places, np.random.default_rng(0)))}
+    assert sizes - {0} == {25}
+    grid_of_nine = np.repeat(grid(3, 3), 30, axis=0)
+    leaves = leaf_regions(strategy.regions(grid_of_nine, np.random.default_rng(0)))
+    assert len(leaves) < 200
+    assert max(region.rows.size for region in leaves) == 30
+
+
+def test_equal_width_counts_depth_in_cuts():
+    X = np.linspace(0, 8, 801)[:, np.newaxis]
+    leaves = leaf_regions(EqualWidth(5, depth=2).regions(X, np.random.default_rng(0)))
+    assert len(leaves) == 16
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: EqualWidth(5, n_parts=1), "n_parts must be an integer >= 2, got 1"),
+        (lambda: EqualWidth(5, n_offsets=0), "n_offsets must be an integer >= 1"),
+        (lambda: RandomAxes(5, spacing=0.0), "spacing must be > 0, got 0.0"),
+        (lambda: RandomAxes(5, n_cuts=0), "n_cuts must be an integer >= 1"),
+    ],
+)
+def test_bad_strategies_are_named(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
 
 
 def test_a_cut_never_separates_equal_values():
@@ -185,9 +210,10 @@ def test_context_rows_are_the_nearest_outside_the_box_in_the_metric(share):
     X = rng.standard_normal((400, 3))
     scales = np.array([0.5, 1.0, 4.0])
     regions = leaf_regions(Compact(40, scales.tolist()).regions(X, None))
-    context = NearestContext(X, regions, scales, share)
+    rows = {region.box: region.rows for region in regions}
+    context = NearestContext(X, rows, list(rows), scales, share)
     for region in regions:
-        found = context(region.box, region.rows)
+        found = context(region.box)
         low, high = np.full(3, -np.inf), np.full(3, np.inf)
         for axis, start, stop in region.box.sides:
             low[axis], high[axis] = start, stop
@@ -202,4 +228,4 @@ def test_context_rows_are_the_nearest_outside_the_box_in_the_metric(share):
 def test_the_whole_space_has_no_context():
     X = grid(4)
     whole = Compact(10).regions(X, None)
-    assert NearestContext(X, [whole], np.ones(1), 1.0)(whole.box, whole.rows).size == 0
+    assert NearestContext(X, {whole.box: whole.rows}, [whole.box], np.ones(1), 1.0)(whole.box).size == 0

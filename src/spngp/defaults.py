@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
 from spngp.kernels import Kernel, KernelSum, Matern, Parameter, SquaredExponential, from_sklearn
@@ -45,8 +46,11 @@ def noise_parameter(noise_variance: float | Parameter | None, output_scale: floa
         return Parameter(NOISE_START, (NOISE_STD_FLOOR**2, 4.0))
     if isinstance(noise_variance, Parameter):
         factor = output_scale**-2
-        bounds = None if noise_variance.bounds is None else tuple(bound * factor for bound in noise_variance.bounds)
-        return Parameter(float(noise_variance.value) * factor, bounds, noise_variance.fixed)  # type: ignore[arg-type]
+        bounds = None
+        if noise_variance.bounds is not None:
+            low, high = (float(bound) for bound in np.ravel(noise_variance.bounds))
+            bounds = (low * factor, high * factor)
+        return Parameter(float(np.asarray(noise_variance.value)) * factor, bounds, noise_variance.fixed)
     return Parameter(float(noise_variance) * output_scale**-2, fixed=True)
 
 
@@ -54,7 +58,7 @@ def as_kernels(kernels: Any, d: int) -> list[tuple[Kernel, Parameter | None]]:
     """The kernels a user gave, one or several, ours or scikit-learn's, each with the noise it brought along."""
     if kernels is None:
         return [(kernel, None) for kernel in default_kernels(d)]
-    given = list(kernels) if isinstance(kernels, Sequence) else [kernels]
+    given = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else [kernels]
     if not given:
         raise ValueError("kernels must be None, a kernel or a list of kernels, got an empty list")
     result: list[tuple[Kernel, Parameter | None]] = []

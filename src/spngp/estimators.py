@@ -14,12 +14,12 @@ from spngp import defaults
 from spngp._parallel import one_blas_thread
 from spngp._progress import Progress
 from spngp._standardise import Standardiser
-from spngp._typing import Array, Indices, RandomState
-from spngp._validation import as_count, as_generator, as_outputs
+from spngp._typing import Array, RandomState
+from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Parameter
 from spngp.leaf import ExactGP
-from spngp.learning import Learnt, Plan, StrategyOf, learn
-from spngp.network import Box, conditioning, prediction
+from spngp.learning import Learnt, Plan, StrategyOf, add_rows, learn
+from spngp.network import prediction
 from spngp.predictive import GaussianMixture
 from spngp.structure import Compact, EqualWidth, RandomAxes
 
@@ -29,60 +29,76 @@ _BLOCK = 20_000  # rows predicted at a time, so that memory does not grow with t
 class _NetworkRegressor(RegressorMixin, BaseEstimator):
     """What both estimators share: standardisation, prediction in the user's units, and looking inside."""
 
-    def _plan(self, X: Array, templates: list[tuple[str, ExactGP]]) -> Plan:
+    _learnt: Learnt
+
+    def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
+        """What the estimator's own parameters say about the plan."""
         raise NotImplementedError
 
     def _kernels(self) -> Any:
         raise NotImplementedError
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learnt")
+
     def _fit(self, X: Any, y: Any) -> Self:
         X, y = self._checked(X, y, reset=True)
-        rng = as_generator(self.random_state)
-        self._y_is_flat = y.ndim == 1
         Y = y.reshape(X.shape[0], -1)
-        self.n_outputs_ = Y.shape[1]
-        self._inputs, self._outputs = Standardiser.of(X), Standardiser.of(Y)
-        kernels = defaults.as_kernels(self._kernels(), X.shape[1])
-        for kernel, _ in kernels:
-            kernel._check_inputs(X.shape[1])
-        self.kernel_names_ = defaults.labels([kernel for kernel, _ in kernels])
-        scale = float(np.exp(np.mean(np.log(self._outputs.scale))))
-        templates = [
-            (
-                label,
-                ExactGP(kernel, noise if noise is not None else defaults.noise_parameter(self.noise_variance, scale)),
-            )
-            for label, (kernel, noise) in zip(self.kernel_names_, kernels, strict=True)
-        ]
+        inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
+        plan = self._plan(inputs, outputs, X.shape)
         progress = Progress(bool(self.verbose))
         try:
-            self._learnt: Learnt = learn(
-                self._inputs.apply(X), self._outputs.apply(Y), self._plan(X, templates), rng, progress
-            )
+            learnt = learn(inputs.apply(X), outputs.apply(Y), plan, as_generator(self.random_state), progress)
         finally:
             progress.close()
-        self._n_observed = (~np.isnan(Y)).sum(axis=0)
+        # all at once, so that a fit that fails leaves the model as it was
+        self._learnt, self._inputs, self._outputs = learnt, inputs, outputs
+        self._y_is_flat, self.n_outputs_ = y.ndim == 1, Y.shape[1]
+        self.kernel_names_ = list(plan.labels)
         return self
 
+    def _plan(self, inputs: Standardiser, outputs: Standardiser, shape: tuple[int, int]) -> Plan:
+        kernels = defaults.as_kernels(self._kernels(), shape[1])
+        for kernel, _ in kernels:
+            kernel._check_inputs(shape[1])
+        templates = [
+            [
+                ExactGP(kernel, defaults.noise_parameter(self.noise_variance, float(scale)) if noise is None else noise)
+                for kernel, noise in kernels
+            ]
+            for scale in outputs.scale
+        ]
+        labels = defaults.labels([kernel for kernel, _ in kernels])
+        return Plan(labels=labels, templates=templates, n_jobs=self.n_jobs, **self._settings(inputs, shape[0]))
+
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        X = validate_data(self, X, dtype=np.float64, reset=reset)
+        before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
+        try:
+            X = validate_data(self, X, dtype=np.float64, reset=reset)
+            y = self._checked_outputs(y, X.shape[0], reset)
+        except Exception:
+            for name in ("n_features_in_", "feature_names_in_"):
+                if name in before:
+                    setattr(self, name, before[name])
+            raise
+        return np.ascontiguousarray(X), np.ascontiguousarray(y)
+
+    def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:
         if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"  # scikit-learn's wording
-            )
-        y = np.asarray(y)
-        if y.dtype.kind not in "biuf":
-            if y.dtype.kind == "c":
-                raise ValueError("Complex data not supported: y must be real")
-            try:
-                y = y.astype(np.float64)
-            except (TypeError, ValueError):
-                raise ValueError(f"y must be numeric, got values such as '{y.reshape(-1)[0]}'") from None
-        Y = as_outputs(y, X.shape[0], "y", missing=True) if not np.isinf(y).any() else _refuse_infinity()
-        empty = np.isnan(Y).all(axis=0)
-        if empty.any():
-            raise ValueError(f"Input y contains NaN only, in output {int(np.argmax(empty))}: nothing to learn from")
-        return np.ascontiguousarray(X), np.ascontiguousarray(y, dtype=np.float64)
+            # scikit-learn's wording, which its checks look for
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if getattr(y, "dtype", None) == np.complex128:
+            raise ValueError("Complex data not supported: y must be real")
+        Y = as_outputs(y, n_rows, "Input y", missing=True)
+        flat = np.asarray(y).ndim == 1
+        if not reset:
+            if (flat, Y.shape[1]) != (self._y_is_flat, self.n_outputs_):
+                expected = "(n,)" if self._y_is_flat else f"(n, {self.n_outputs_})"
+                raise ValueError(f"y must have shape {expected} as before, got {np.asarray(y).shape}")
+        elif np.isnan(Y).all(axis=0).any():
+            output = int(np.argmax(np.isnan(Y).all(axis=0)))
+            raise ValueError(f"Input y contains NaN only, in output {output}: nothing to learn from")
+        return Y[:, 0] if flat else Y
 
     # Prediction
 
@@ -163,11 +179,15 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y."""
-        return float(self.network_.log_evidence - self._n_observed @ np.log(self._outputs.scale))
+        n_observed = (~np.isnan(self._learnt.Y)).sum(axis=0)
+        return float(self.network_.log_evidence - n_observed @ np.log(self._outputs.scale))
 
     @property
     def regions_(self) -> list[dict[str, Any]]:
-        """One plain record per expert: its box in the units of X, rows, kernel, parameters, evidence and weight."""
+        """One plain record per expert: box, rows, kernel, parameters, noise, evidence and weight.
+
+        In the units of X and y, but for the kernel's parameters, which are in standardised units.
+        """
         records = []
         for leaf, box, weight in self.network_.responsibilities():
             low, high = np.full(self.n_features_in_, -np.inf), np.full(self.n_features_in_, np.inf)
@@ -184,7 +204,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
                     "kernel": leaf.label,
                     "parameters": dict(zip(leaf.kernel._table.names, leaf.kernel._table.values.tolist(), strict=True)),
                     "noise_std": float(np.sqrt(leaf.noise_variance) * self._outputs.scale[leaf.output]),
-                    "log_evidence": leaf.log_evidence,
+                    "log_evidence": leaf.log_evidence - leaf.gp.n_own * float(np.log(self._outputs.scale[leaf.output])),
                     "weight": weight,
                 }
             )
@@ -195,10 +215,6 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags
-
-
-def _refuse_infinity() -> Array:
-    raise ValueError("Input y contains infinity; it must be finite, or NaN where an output is missing")
 
 
 class SPNGPRegressor(_NetworkRegressor):
@@ -305,58 +321,36 @@ class SPNGPRegressor(_NetworkRegressor):
         if structure == "compact":
             return lambda scales: Compact(size, scales.tolist(), self.n_partitions, whole_size=2 * size)
         if structure == "random":
-            return lambda scales: RandomAxes(size, spacing=0.5)
+            return lambda scales: RandomAxes(size, n_cuts=self.n_partitions)
         if structure == "equal-width":
             return lambda scales: EqualWidth(size, n_offsets=self.n_partitions)
         return lambda scales: structure
 
-    def _plan(self, X: Array, templates: list[tuple[str, ExactGP]]) -> Plan:
-        overlap = self.overlap
+    def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
+        overlap, d = self.overlap, inputs.scale.size
         if np.ndim(overlap):
-            distances = np.asarray(overlap, dtype=np.float64)
-            if distances.shape != (X.shape[1],) or not (distances >= 0).all():
-                raise ValueError(f"overlap must be a number >= 0 or one per input ({X.shape[1]}), got {overlap!r}")
-            overlap = distances / self._inputs.scale
-        return Plan(
-            templates=templates,
-            strategy=self._strategy(),
-            hyperparameters=self.hyperparameters,
-            overlap=overlap,
-            n_jobs=self.n_jobs,
-        )
+            distances = as_floats(overlap, "overlap")
+            if distances.shape != (d,) or not (distances >= 0).all():
+                raise ValueError(f"overlap must be a number >= 0 or one per input ({d}), got {overlap!r}")
+            overlap = distances / inputs.scale
+        return {
+            "strategy": self._strategy(),
+            "hyperparameters": self.hyperparameters,
+            "overlap": overlap,
+            "block_size": self.max_leaf_size,
+        }
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Add rows, exactly: regions and hyper-parameters stay, leaves and weights are those of all rows together.
+        """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
-        The first call is a ``fit``.
+        The first call is a ``fit``. Later ones keep the standardisation, regions and parameters of the first.
         """
-        if not hasattr(self, "_learnt"):
+        if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
         X, y = self._checked(X, y, reset=False)
-        Z, V = self._inputs.apply(X), self._outputs.apply(y.reshape(X.shape[0], -1))
-        self._learnt.network = conditioning.condition(
-            self._learnt.network, Z, V, context=self._update_context(Z), n_jobs=self.n_jobs
-        )
-        self._n_observed = self._n_observed + (~np.isnan(V)).sum(axis=0)
+        Y = y.reshape(X.shape[0], -1)
+        self._learnt = add_rows(self._learnt, self._inputs.apply(X), self._outputs.apply(Y), self.n_jobs)
         return self
-
-    def _update_context(self, Z: Array) -> conditioning.Context | None:
-        """New rows join the context of a leaf if they are as near as those it has."""
-        if np.ndim(self.overlap):
-            return conditioning.within_distance(Z, np.asarray(self.overlap) / self._inputs.scale)
-        reach, scales = self._learnt.reach, self._learnt.scales
-        if not reach:
-            return None
-
-        def context(box: Box) -> Indices:
-            low, high = np.full(scales.size, -np.inf), np.full(scales.size, np.inf)
-            for axis, start, stop in box.sides:
-                low[axis], high[axis] = start, stop
-            gap = np.maximum(np.maximum(low - Z, Z - high), 0.0) / scales
-            near = np.einsum("ij,ij->i", gap, gap) <= reach.get(box, -1.0)
-            return np.flatnonzero(near & ~box.contains(Z))
-
-        return context
 
 
 class GPRegressor(_NetworkRegressor):
@@ -414,6 +408,10 @@ class GPRegressor(_NetworkRegressor):
     def _kernels(self) -> Any:
         return self.kernel if self.kernel is not None else defaults.traditional_kernel(self.n_features_in_)
 
-    def _plan(self, X: Array, templates: list[tuple[str, ExactGP]]) -> Plan:
-        n = X.shape[0]
-        return Plan(templates, lambda scales: Compact(n), self.hyperparameters, 0.0, self.n_jobs)
+    def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
+        return {
+            "strategy": lambda scales: Compact(n_rows),
+            "hyperparameters": self.hyperparameters,
+            "overlap": 0.0,
+            "block_size": n_rows,
+        }

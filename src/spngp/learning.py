@@ -7,7 +7,7 @@ in alternation: first on a random subset, then on sampled local regions, which s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +17,8 @@ from spngp._progress import Progress
 from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
 from spngp.network import Box, Node, conditioning
-from spngp.structure import Region, Strategy, build_network, leaf_regions
+from spngp.network.placement import place, route
+from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
 
@@ -34,23 +35,29 @@ class Plan:
 
     Attributes
     ----------
-    templates : sequence of (label, ExactGP)
-        The alternative kernels with their noise: where training starts.
+    labels : sequence of str
+        Names of the alternative kernels.
+    templates : sequence of sequence of ExactGP
+        For each output, the kernels with their noise: where training starts.
     strategy : callable
         Given length-scales, how to cut.
     hyperparameters : {"fixed", "tied", "independent", "adaptive"}
     overlap : float or sequence of float
         Context rows per own row, or a distance per input.
+    block_size : int
+        Rows that one region gives to training at most; more remain only where rows coincide.
     prior_std, length_scale_prior_std : float
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     variance_prior_std : float
         Of the Gaussian prior on the log variances of tied kernels around their starts.
     """
 
-    templates: Sequence[tuple[str, ExactGP]]
+    labels: Sequence[str]
+    templates: Sequence[Sequence[ExactGP]]
     strategy: StrategyOf
     hyperparameters: str
     overlap: float | Array
+    block_size: int
     n_jobs: int | None = None
     subset_size: int = 500
     n_sampled_regions: int = 12
@@ -65,40 +72,82 @@ class Plan:
 
 @dataclass
 class Learnt:
-    """What was learnt: the posterior network over the regions, and the tied experts of each output."""
+    """What was learnt, and the rows it was learnt from, so that more can be added.
 
+    Attributes
+    ----------
+    own : Node
+        The posterior network, leaves on their own rows only.
+    network : Node
+        The same with context rows: what predicts.
+    tiles : list of Box
+        Boxes without overlap that cover the space: where context rows are looked for.
+    scales : ndarray
+        Length-scales of the metric.
+    """
+
+    own: Node
     network: Node
-    regions: Region
-    tied: list[list[ExactGP]]
+    tiles: list[Box]
     scales: Array
-    context: conditioning.Context | None = None
-    reach: dict[Box, float] = field(default_factory=dict)
+    overlap: float | Array
+    block_size: int
+    X: Array
+    Y: Array
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
     with one_blas_thread():
-        tied = [[gp for _, gp in plan.templates] for _ in range(Y.shape[1])]
+        tied = [list(templates) for templates in plan.templates]
         scales = metric(tied, X.shape[1])
         regions = plan.strategy(scales).regions(X, rng)
         for sample, evaluations in _stages(plan, regions):
             progress.stage("tied parameters", len(tied))
             blocks = sample(regions, rng)
             for k in range(len(tied)):
-                tied[k] = _fit_tied(tied[k], _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence)
+                tied[k] = _fit_tied(tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence)
                 progress.advance()
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
-        experts = _experts(regions, X, Y, tied, plan, convergence, progress)
-        labels = [label for label, _ in plan.templates]
+        experts = _experts(regions, X, Y, tied, plan, rng, convergence, progress)
         prior = build_network(
-            regions, lambda region, k: list(zip(labels, experts[id(region), k], strict=True)), Y.shape[1]
+            regions, lambda region, k: list(zip(plan.labels, experts[id(region), k], strict=True)), Y.shape[1]
         )
-        learnt = Learnt(prior, regions, tied, scales)
-        _condition(learnt, X, Y, plan, progress)
+        progress.stage("leaves", 0)
+        own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs)
+        tiles = [region.box for region in tiling(regions)]
+        learnt = _with_context(Learnt(own, own, tiles, scales, plan.overlap, plan.block_size, X, Y), plan.n_jobs)
     convergence.warn()
     return learnt
+
+
+def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None) -> Learnt:
+    """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
+    with one_blas_thread():
+        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs)
+        X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
+        return _with_context(replace(learnt, own=own, network=own, X=X, Y=Y), n_jobs)
+
+
+def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
+    """The network with context rows for the experts that count."""
+    overlap = learnt.overlap
+    if np.ndim(overlap) == 0 and not overlap:
+        return learnt
+    context: conditioning.Context
+    if np.ndim(overlap):
+        context = conditioning.within_distance(learnt.X, overlap)
+    else:
+        most = int(float(overlap) * learnt.block_size)
+        placed = place(learnt.own)
+        rows = {item.box: own for item, own in zip(placed, route(placed, learnt.X), strict=True)}
+        context = NearestContext(learnt.X, rows, learnt.tiles, learnt.scales, float(overlap), most)
+    network = conditioning.add_context(
+        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs
+    )
+    return replace(learnt, network=network)
 
 
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -112,26 +161,31 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
     if plan.hyperparameters == "fixed":
         return []
     if regions.is_leaf:
-        return [(lambda root, rng: [root.rows], plan.subset_evaluations)]
+        return [(lambda root, rng: [_at_most(root.rows, 2 * plan.block_size, rng)], plan.subset_evaluations)]
 
     def subset(root: Region, rng: np.random.Generator) -> list[Indices]:
-        return [np.sort(rng.choice(root.rows, min(plan.subset_size, root.rows.size), replace=False))]
+        return [_at_most(root.rows, plan.subset_size, rng)]
 
     def local(root: Region, rng: np.random.Generator) -> list[Indices]:
         leaves = leaf_regions(root)
         chosen = rng.choice(len(leaves), min(plan.n_sampled_regions, len(leaves)), replace=False)
-        return [leaves[i].rows for i in np.sort(chosen)]
+        return [_at_most(leaves[i].rows, plan.block_size, rng) for i in np.sort(chosen)]
 
     return [(subset, plan.subset_evaluations), *[(local, plan.tied_evaluations)] * plan.n_rounds]
 
 
 def metric(tied: Sequence[Sequence[ExactGP]], d: int) -> Array:
-    """Length-scales of the metric to cut by: of each output's first (best) expert, averaged over outputs."""
+    """Length-scales of the metric to cut by: slopes averaged over kernels and outputs."""
     slopes = np.zeros(d)
     for experts in tied:
         own = np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(np.ones((1, d)))[0] for gp in experts], axis=0)
         slopes += own
     return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12))
+
+
+def _at_most(rows: Indices, count: int, rng: np.random.Generator) -> Indices:
+    """All rows, or so many of them at random."""
+    return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
 
 
 def _observed(rows: Indices, X: Array, y: Array) -> Block:
@@ -145,13 +199,22 @@ def _blocks(rows: Sequence[Indices], X: Array, y: Array) -> list[Block]:
 
 
 def _fit_tied(
-    experts: Sequence[ExactGP], blocks: Sequence[Block], evaluations: int, plan: Plan, convergence: Convergence
+    experts: Sequence[ExactGP],
+    output: int,
+    blocks: Sequence[Block],
+    evaluations: int,
+    plan: Plan,
+    convergence: Convergence,
 ) -> list[ExactGP]:
-    """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block."""
+    """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block.
+
+    Templates share no parameters, and each climbs its own evidence: in their joint evidence one that starts behind has
+    no responsibility, hence no gradient, and would be left where it is.
+    """
     if not blocks:
         return list(experts)
     # without a prior a part of a sum of kernels may die early, and it never comes back: its gradient is gone
-    priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for _, gp in plan.templates]
+    priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for gp in plan.templates[output]]
     over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
 
     def fit(j: int) -> ExactGP:
@@ -177,6 +240,7 @@ def _experts(
     Y: Array,
     tied: Sequence[Sequence[ExactGP]],
     plan: Plan,
+    rng: np.random.Generator,
     convergence: Convergence,
     progress: Progress,
 ) -> dict[tuple[int, int], list[ExactGP]]:
@@ -187,11 +251,12 @@ def _experts(
     distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
     tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
+    used = {id(region): _at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
         gp = tied[k][j]
-        block = _observed(region.rows, X, Y[:, k])
+        block = _observed(used[id(region)], X, Y[:, k])
         if not adapts or region is regions or block[1].size < 2:
             return gp
         if plan.hyperparameters == "independent":
@@ -206,32 +271,3 @@ def _experts(
     for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs), strict=True):
         fitted.setdefault((region.rows.tobytes(), k), []).append(gp)
     return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied))}
-
-
-def _condition(learnt: Learnt, X: Array, Y: Array, plan: Plan, progress: Progress) -> None:
-    leaves = leaf_regions(learnt.regions)
-    progress.stage("leaves", 0)
-    context: conditioning.Context | None = None
-    if np.ndim(plan.overlap):
-        context = conditioning.within_distance(X, plan.overlap)
-    elif plan.overlap:
-        own = {region.box: region.rows for region in leaves}
-        tiles = _tiles(learnt.regions)
-        nearest = NearestContext(X, tiles, learnt.scales, float(plan.overlap))
-        learnt.reach = nearest.reach
-
-        def context(box: Box) -> Indices:
-            return nearest(box, own[box])
-
-    learnt.network = conditioning.condition(learnt.network, X, Y, n_jobs=plan.n_jobs)
-    if context is not None:
-        learnt.network = conditioning.add_context(
-            learnt.network, X, Y, context, least_weight=_LEAST_WEIGHT, n_jobs=plan.n_jobs
-        )
-
-
-def _tiles(root: Region) -> list[Region]:
-    """Regions without overlap that cover all rows: the leaves of the first partition of each."""
-    if not root.partitions:
-        return [root]
-    return [tile for part in root.partitions[0].parts for tile in _tiles(part)]

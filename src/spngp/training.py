@@ -6,6 +6,7 @@ checked arrays (X, y): the rows of one expert.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,14 @@ class Convergence:
 
     runs: int = 0
     unfinished: list[float] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def record(self, last_gain: float | None) -> None:
+        """Count one run; ``last_gain`` in nats per row if it was still climbing. Threads may call it."""
+        with self._lock:
+            self.runs += 1
+            if last_gain is not None:
+                self.unfinished.append(last_gain)
 
     def warn(self) -> None:
         """Warn if any run was still climbing when its evaluations were used up."""
@@ -168,10 +177,8 @@ def maximise(
 
     found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=small_step)
     if convergence is not None:
-        convergence.runs += 1
         last = gains[-1] / n_rows if len(gains) > 1 else 0.0
-        if found.status == 1 and last > 1e-3:
-            convergence.unfinished.append(last)
+        convergence.record(last if found.status == 1 and last > 1e-2 else None)
     return best_theta
 
 

@@ -58,6 +58,18 @@ def leaf_regions(root: Region) -> list[Region]:
     return [region for region in distinct_regions(root) if region.is_leaf]
 
 
+def tiling(root: Region) -> list[Region]:
+    """Regions without overlap that cover all rows: following the first partition of each to the end."""
+    tiles, stack = [], [root]
+    while stack:
+        region = stack.pop()
+        if region.partitions:
+            stack.extend(reversed(region.partitions[0].parts))
+        else:
+            tiles.append(region)
+    return tiles
+
+
 @dataclass(frozen=True)
 class Cut:
     """A proposal to cut along an axis at ascending positions."""
@@ -66,26 +78,29 @@ class Cut:
     at: tuple[float, ...]
 
 
-Proposer: TypeAlias = Callable[[Box, Indices], list[Cut]]
+Proposer: TypeAlias = Callable[[Box, Indices, int], list[Cut]]
 
 
 def grow(X: Array, propose: Proposer) -> Region:
-    """Grow a region graph from the whole space; ``propose`` lists the cuts of a region (none: a leaf region).
+    """Grow a region graph from the whole space.
+
+    ``propose(box, rows, depth)`` lists the cuts of a region so many cuts below the root (none: a leaf region).
 
     Regions with equal boxes are one region. Parents are grown before their parts, breadth first, so a strategy that
     draws from a generator draws in a fixed order.
     """
     boxes: dict[Box, Indices] = {Box(): np.arange(X.shape[0])}
     cuts: dict[Box, list[Cut]] = {}
+    depth = {Box(): 0}
     queue = [Box()]
     for box in queue:  # grows while it is walked
         rows = boxes[box]
-        cuts[box] = propose(box, rows)
+        cuts[box] = propose(box, rows, depth[box])
         for cut in cuts[box]:
             side = np.searchsorted(cut.at, X[rows, cut.axis], side="left")
             for i, part in enumerate(box.cut(cut.axis, cut.at)):
                 if part not in boxes:
-                    boxes[part] = rows[side == i]
+                    boxes[part], depth[part] = rows[side == i], depth[box] + 1
                     queue.append(part)
     regions: dict[Box, Region] = {}
     stack = [Box()]

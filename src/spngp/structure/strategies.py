@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from spngp._typing import Array, Indices
+from spngp._validation import as_count
 from spngp.network import Box
 from spngp.structure.regions import Cut, Region, grow
 
@@ -52,10 +53,10 @@ class Compact:
         scales = np.ones(X.shape[1]) if self.length_scales is None else np.asarray(self.length_scales, dtype=float)
         small = X.shape[0] <= self.whole_size
 
-        def propose(box: Box, rows: Indices) -> list[Cut]:
+        def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
             if rows.size <= self.max_leaf_size:
                 return []
-            n_cuts = X.shape[1] if small and not box.sides else self.n_partitions
+            n_cuts = max(X.shape[1], self.n_partitions) if small and depth == 0 else self.n_partitions
             inside = X[rows]
             widths = np.ptp(inside, axis=0) / scales
             order = [int(axis) for axis in np.argsort(-widths, kind="stable") if widths[axis] > 0]
@@ -72,7 +73,7 @@ class Compact:
     def _cuts(self, inside: Array, order: Sequence[int], levels: Sequence[float]) -> list[Cut]:
         """Cuts by preference: widest axes first, lopsided cuts last."""
         found = [(axis, *cut_between_values(inside[:, axis], level)) for axis in order for level in levels]
-        found.sort(key=lambda cut: cut[2] < min(self._SMALLEST_PART, 1.0), reverse=False)
+        found.sort(key=lambda cut: cut[2] < self._SMALLEST_PART)
         return [Cut(axis, (at,)) for axis, at, _ in found]
 
 
@@ -93,39 +94,49 @@ def cut_between_values(values: Array, level: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class RandomAxes:
-    """The paper's Algorithm 1: a random axis for every region, and a cut at every multiple of a spacing along it.
+    """The paper's Algorithm 1: a random axis for every region, and alternative cuts at many positions along it.
 
     Parameters
     ----------
     max_leaf_size : int
         Regions with more rows are cut (the paper's O).
-    spacing : float or sequence of float
+    spacing : float or sequence of float, optional
         Distance δ between cut positions along each axis, in the units of X. Positions are multiples of δ counted from
-        the smallest value of that axis, and lie strictly inside the region.
+        the smallest value of that axis, and lie strictly inside the region. The number of regions grows quickly as δ
+        falls.
+    n_cuts : int
+        Without ``spacing``: so many positions in every region, evenly spaced between its smallest and largest value.
     """
 
     max_leaf_size: int
-    spacing: float | Sequence[float]
+    spacing: float | Sequence[float] | None = None
+    n_cuts: int = 1
+
+    def __post_init__(self) -> None:
+        if self.spacing is not None and not (np.asarray(self.spacing, dtype=float) > 0).all():
+            raise ValueError(f"spacing must be > 0, got {self.spacing!r}")
+        as_count(self.n_cuts, "n_cuts", 1)
 
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows."""
-        lowest, highest = X.min(axis=0), X.max(axis=0)
-        spacing = np.broadcast_to(np.asarray(self.spacing, dtype=float), (X.shape[1],))
-        if not (spacing > 0).all():
-            raise ValueError(f"spacing must be > 0, got {self.spacing!r}")
+        lowest = X.min(axis=0)
 
-        def positions(box: Box, axis: int) -> list[float]:
-            low, high = box.side(axis)
-            low, high = max(low, float(lowest[axis])), min(high, float(highest[axis]))
-            count = math.ceil((highest[axis] - lowest[axis]) / spacing[axis])
-            grid = [float(lowest[axis] + k * spacing[axis]) for k in range(1, count)]
-            return [at for at in grid if low < at < high]
+        def positions(values: Array, axis: int) -> Array:
+            low, high = float(values.min()), float(values.max())
+            if self.spacing is None:
+                grid = low + (high - low) * np.arange(1, self.n_cuts + 1) / (self.n_cuts + 1)
+            else:
+                spacing = float(np.broadcast_to(np.asarray(self.spacing, dtype=float), (X.shape[1],))[axis])
+                first, last = math.floor((low - lowest[axis]) / spacing), math.ceil((high - lowest[axis]) / spacing)
+                grid = lowest[axis] + spacing * np.arange(max(first, 1), last + 1)
+            # both sides of a cut must hold rows, or cutting would never end
+            return np.unique(grid[(grid >= low) & (grid < high)])
 
-        def propose(box: Box, rows: Indices) -> list[Cut]:
+        def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
             if rows.size <= self.max_leaf_size:
                 return []
             for axis in rng.permutation(X.shape[1]):  # the first that can be cut
-                cuts = [Cut(int(axis), (at,)) for at in positions(box, int(axis))]
+                cuts = [Cut(int(axis), (float(at),)) for at in positions(X[rows, axis], int(axis))]
                 if cuts:
                     return cuts
             return []
@@ -144,7 +155,7 @@ class EqualWidth:
     n_parts : int
         Sub-regions per partition (the paper's experiments use 4).
     depth : int, optional
-        How often a row's region is cut at most; no limit by default.
+        How many cuts lie above a leaf region at most; no limit by default.
     n_offsets : int
         Alternative partitions under the root, their cuts shifted against each other by equal shares of a width.
     """
@@ -154,26 +165,25 @@ class EqualWidth:
     depth: int | None = None
     n_offsets: int = 1
 
+    def __post_init__(self) -> None:
+        as_count(self.n_parts, "n_parts", 2)
+        as_count(self.n_offsets, "n_offsets", 1)
+        if self.depth is not None:
+            as_count(self.depth, "depth", 0)
+
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows."""
-        lowest, highest = X.min(axis=0), X.max(axis=0)
 
-        def propose(box: Box, rows: Indices) -> list[Cut]:
-            level = sum((low > -math.inf) + (high < math.inf) for _, low, high in box.sides)
-            if rows.size <= self.max_leaf_size or (self.depth is not None and level > 0 and level >= self.depth):
+        def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
+            if rows.size <= self.max_leaf_size or depth == self.depth:
                 return []
-            for axis in rng.permutation(X.shape[1]):
-                low, high = box.side(int(axis))
-                low, high = max(low, float(lowest[axis])), min(high, float(highest[axis]))
+            for axis in rng.permutation(X.shape[1]):  # the first that can be cut
+                low, high = float(X[rows, axis].min()), float(X[rows, axis].max())
                 width = (high - low) / self.n_parts
                 inner = low + width * np.arange(1, self.n_parts)
-                if width > 0 and (np.diff([low, *inner, high]) > 0).all():
-                    shifts = np.arange(self.n_offsets) / self.n_offsets if not box.sides else np.zeros(1)
-                    return [Cut(int(axis), _inside(inner + shift * width, high)) for shift in shifts]
+                if (np.diff([low, *inner, high]) > 0).all():
+                    shifts = np.arange(self.n_offsets if depth == 0 else 1) / self.n_offsets
+                    return [Cut(int(axis), tuple((inner + shift * width).tolist())) for shift in shifts]
             return []
 
         return grow(X, propose)
-
-
-def _inside(positions: Array, high: float) -> tuple[float, ...]:
-    return tuple(float(at) for at in positions if at < high)
