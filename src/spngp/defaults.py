@@ -31,7 +31,7 @@ def default_kernels(d: int) -> list[Kernel]:
     return [
         SquaredExponential(_length_scale(d, 2.0), variance(1.0))
         + SquaredExponential(_length_scale(d, 0.7), variance(0.3)),
-        Matern(1.5, _length_scale(d, 2.0), variance(1.0)) + Matern(0.5, _length_scale(d, 0.7), variance(0.3)),
+        Matern(1.5, _length_scale(d, 2.0), variance(1.0)) + Matern(1.5, _length_scale(d, 0.7), variance(0.3)),
     ]
 
 
