@@ -72,7 +72,7 @@ class Evidence:
         square.invert()
         self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
         g_diagonal = square.diagonal * 0.5
-        trace = float(g_diagonal.sum())
+        trace = float(np.add.reduce(g_diagonal))
         if not math.isfinite(trace):
             raise _out_of_range(self._y, square, log_determinant)
         self._pack()

@@ -52,10 +52,12 @@ class Stationary(Kernel):
     def _write_features(self, X: Array, values: Array, out: Array) -> None:
         np.multiply(X, self._scale(values) / values[self._places["length_scale"]], out=out)
 
-    def _features_pullback(self, X: Array, features: Array, g_features: Array, values: Array, gradient: Array) -> None:
-        """Add to ``gradient`` what the derivative by the features says about the parameters in them."""
+    def _features_pullback(
+        self, X: Array, features: Array, g_features: Array, factor: float, values: Array, gradient: Array
+    ) -> None:
+        """Add to ``gradient`` what ``factor * g_features``, the derivative by the features, says about parameters."""
         # dφ_d / d log ℓ_d = −φ_d
-        self._accumulate(gradient, "length_scale", -np.einsum("ij,ij->j", features, g_features))
+        self._accumulate(gradient, "length_scale", -factor * np.einsum("ij,ij->j", features, g_features))
 
     def _accumulate(self, gradient: Array, name: str, per_input: Array) -> None:
         place = self._places[name]
@@ -126,7 +128,7 @@ class StationaryEvaluation:
         kernel, profile, values, features = self._kernel, self._profile, self._values, self._features
         gradient = np.zeros(values.size)
         variance = values[self._variance_place]
-        gradient[self._variance_place] = g_pairs @ profile.value + variance * g_diagonal.sum()
+        gradient[self._variance_place] = g_pairs @ profile.value + variance * np.add.reduce(g_diagonal)
         if profile.alpha_slope is not None:
             gradient[kernel._places["alpha"]] = g_pairs @ profile.alpha_slope
         if self._moves:
@@ -138,8 +140,8 @@ class StationaryEvaluation:
             self._multiply()
             g_features = self._product[:, :1] * features
             g_features -= self._product[:, 1:]
-            g_features *= 2.0 * profile.slope_factor
-            kernel._features_pullback(self._X, features, g_features, values, gradient)
+            factor = 2.0 * profile.slope_factor  # applied last, to a vector instead of a matrix
+            kernel._features_pullback(self._X, features, g_features, factor, values, gradient)
         return gradient
 
 
@@ -301,13 +303,15 @@ class Periodic(Stationary):
     def _angle(self, X: Array, values: Array) -> Array:
         return X * (2.0 * np.pi / values[self._places["period"]])
 
-    def _features_pullback(self, X: Array, features: Array, g_features: Array, values: Array, gradient: Array) -> None:
+    def _features_pullback(
+        self, X: Array, features: Array, g_features: Array, factor: float, values: Array, gradient: Array
+    ) -> None:
         d = X.shape[1]
         cosine, sine = features[:, :d], features[:, d:]
         g_cosine, g_sine = g_features[:, :d], g_features[:, d:]
-        self._accumulate(gradient, "length_scale", -(cosine * g_cosine + sine * g_sine).sum(axis=0))
+        self._accumulate(gradient, "length_scale", -factor * (cosine * g_cosine + sine * g_sine).sum(axis=0))
         # d angle / d log period = −angle
-        by_angle = sine * g_cosine - cosine * g_sine
+        by_angle = factor * (sine * g_cosine - cosine * g_sine)
         self._accumulate(gradient, "period", (self._angle(X, values) * by_angle).sum(axis=0))
 
     def _features_are_free(self) -> bool:
