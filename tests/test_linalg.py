@@ -113,7 +113,7 @@ def test_a_copy_works_in_memory_of_its_own(clone, n):
         (lambda A: A.bound_add_sums(np.empty(8)[::2]), "v"),
         (lambda A: A.bound_product(np.empty((4, 3)), np.empty((4, 3), order="F")), "B"),
         (lambda A: A.bound_product(np.empty((4, 3), order="F"), np.empty((4, 2), order="F")), "out"),
-        (lambda A: A.bound_inner_products(np.empty((4, 3), order="F")), "features"),
+        (lambda A: A.bound_inner_products(np.empty((4, 6))[:, ::2]), "features"),
         (lambda A: A.bound_inner_products(np.empty((5, 3))), "features"),
     ],
 )
@@ -202,3 +202,11 @@ def test_lapack_calls_release_the_gil():
     thread.join()
     # held, the GIL would let no tick through between the start and the end of the call
     assert len(ticks) > 10
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_inner_products_take_rows_in_either_memory_order(order):
+    X = np.asarray(np.random.default_rng(0).standard_normal((6, 3)), order=order)
+    A = empty(6)
+    A.bound_inner_products(X, -2)()
+    np.testing.assert_allclose(np.tril(A.array), np.tril(-2 * X @ X.T), rtol=1e-12)

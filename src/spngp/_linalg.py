@@ -212,11 +212,13 @@ class Square:
         return _bind(_dsymm, arguments, self, B, out)
 
     def bound_inner_products(self, features: Array, factor: int = 1) -> Call:
-        """To fill with factor (1 or −2) times X Xᵀ for C-ordered rows X."""
-        _check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and features.flags.c_contiguous)
+        """To fill with factor (1 or −2) times X Xᵀ for rows X in either memory order."""
+        by_row, by_column = features.flags.c_contiguous, features.flags.f_contiguous
+        _check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))
         d = _int(features.shape[1])
+        form, stride = (_T, d) if by_row else (_N, self._n)
         alpha = _ONE if factor == 1 else _MINUS_TWO
-        arguments = (_L, _T, self._n, d, alpha, _pointer(features), d, _ZERO, *self._lower)
+        arguments = (_L, form, self._n, d, alpha, _pointer(features), stride, _ZERO, *self._lower)
         return _bind(_dsyrk, arguments, self, features)
 
     def bound_add_sums(self, v: Array) -> Call:
@@ -330,7 +332,7 @@ class SquaredDistances:
     Parameters
     ----------
     features : ndarray of shape (n, d)
-        The rows, C-ordered; the caller changes them in place.
+        The rows, in either memory order; the caller changes them in place.
     square : Square
         Memory to work in.
     """

@@ -101,8 +101,10 @@ class StationaryEvaluation:
     def __init__(self, kernel: Stationary, X: Array, square: Square) -> None:
         n, m = X.shape[0], kernel._n_features(X.shape[1])
         self._kernel, self._square = kernel, square
-        self._X = X - _centre(X)
-        self._features = np.empty((n, m))
+        self._X = np.asfortranarray(X - _centre(X))
+        # a column of ones before the features, for W·1 and W·Φ in one product
+        self._columns = np.ones((n, m + 1), order="F")
+        self._features = self._columns[:, 1:]
         self._distances = SquaredDistances(self._features, square, exact=not kernel._is_smooth())
         n_pairs = self._distances.pairs.size
         self._spare = [np.empty(n_pairs) for _ in range(kernel._n_spare)]
@@ -111,7 +113,7 @@ class StationaryEvaluation:
         self._moves = kernel._features_are_free()
         if self._moves:
             self._weights = np.empty(n_pairs)
-            self._columns, self._product = np.ones((n, m + 1), order="F"), np.empty((n, m + 1), order="F")
+            self._product = np.empty((n, m + 1), order="F")
             self._unpack_weights = square.bound_unpack(self._weights)
             self._multiply = square.bound_product(self._columns, self._product)
 
@@ -136,7 +138,6 @@ class StationaryEvaluation:
             np.multiply(g_pairs, profile.slope, out=self._weights)
             self._unpack_weights()
             self._square.diagonal.fill(0.0)
-            self._columns[:, 1:] = features
             self._multiply()
             g_features = self._product[:, :1] * features
             g_features -= self._product[:, 1:]
