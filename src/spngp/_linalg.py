@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -99,10 +99,8 @@ def _check(A: Array, shape: tuple[int, ...], name: str, in_order: bool) -> None:
 
 def _bind(routine: Callable[..., None], arguments: tuple[int, ...], *alive: object) -> Call:
     """A call of ``routine`` with these addresses, which keeps alive what they point into."""
-
-    def call(alive: tuple[object, ...] = alive) -> None:
-        routine(*arguments)
-
+    call = partial(routine, *arguments)
+    call.alive = alive  # type: ignore[attr-defined]
     return call
 
 

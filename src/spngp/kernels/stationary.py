@@ -57,7 +57,7 @@ class Stationary(Kernel):
     ) -> None:
         """Add to ``gradient`` what ``factor * g_features``, the derivative by the features, says about parameters."""
         # dφ_d / d log ℓ_d = −φ_d
-        self._accumulate(gradient, "length_scale", -factor * np.einsum("ij,ij->j", features, g_features))
+        self._accumulate(gradient, "length_scale", -factor * np.vecdot(features.T, g_features.T))
 
     def _accumulate(self, gradient: Array, name: str, per_input: Array) -> None:
         place = self._places[name]
@@ -114,6 +114,7 @@ class StationaryEvaluation:
         if self._moves:
             self._weights = np.empty(n_pairs)
             self._product = np.empty((n, m + 1), order="F")
+            self._g_features = np.empty((n, m), order="F")
             self._unpack_weights = square.bound_unpack(self._weights)
             self._multiply = square.bound_product(self._columns, self._product)
 
@@ -139,7 +140,7 @@ class StationaryEvaluation:
             self._unpack_weights()
             self._square.diagonal.fill(0.0)
             self._multiply()
-            g_features = self._product[:, :1] * features
+            g_features = np.multiply(self._product[:, :1], features, out=self._g_features)
             g_features -= self._product[:, 1:]
             factor = 2.0 * profile.slope_factor  # applied last, to a vector instead of a matrix
             kernel._features_pullback(self._X, features, g_features, factor, values, gradient)
