@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from spngp.kernels import Kernel, KernelSum, Matern, Parameter, SquaredExponential, from_sklearn
+from spngp.kernels import Kernel, KernelProduct, KernelSum, Matern, Parameter, SquaredExponential, from_sklearn
 
 NOISE_STD_FLOOR = 0.01  # of the output's standard deviation; without it, repeated rows drive the noise to zero
 NOISE_START = 0.05
@@ -80,8 +80,6 @@ def labels(kernels: Sequence[Kernel]) -> list[str]:
 
 
 def _name(kernel: Kernel) -> str:
-    from spngp.kernels import KernelProduct
-
     if isinstance(kernel, KernelSum):
         return " + ".join(_name(part) for part in kernel.parts)
     if isinstance(kernel, KernelProduct):

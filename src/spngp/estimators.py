@@ -42,6 +42,15 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         return hasattr(self, "_learnt")
 
     def _fit(self, X: Any, y: Any) -> Self:
+        before = dict(self.__dict__)
+        try:
+            return self._learn(X, y)
+        except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _learn(self, X: Any, y: Any) -> Self:
         X, y = self._checked(X, y, reset=True)
         Y = y.reshape(X.shape[0], -1)
         inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
@@ -51,7 +60,6 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
             learnt = learn(inputs.apply(X), outputs.apply(Y), plan, as_generator(self.random_state), progress)
         finally:
             progress.close()
-        # all at once, so that a fit that fails leaves the model as it was
         self._learnt, self._inputs, self._outputs = learnt, inputs, outputs
         self._y_is_flat, self.n_outputs_ = y.ndim == 1, Y.shape[1]
         self.kernel_names_ = list(plan.labels)
@@ -72,16 +80,8 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         return Plan(labels=labels, templates=templates, n_jobs=self.n_jobs, **self._settings(inputs, shape[0]))
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        before = {name: getattr(self, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(self, name)}
-        try:
-            X = validate_data(self, X, dtype=np.float64, reset=reset)
-            y = self._checked_outputs(y, X.shape[0], reset)
-        except Exception:
-            for name in ("n_features_in_", "feature_names_in_"):
-                if name in before:
-                    setattr(self, name, before[name])
-            raise
-        return np.ascontiguousarray(X), np.ascontiguousarray(y)
+        X = validate_data(self, X, dtype=np.float64, reset=reset)
+        return np.ascontiguousarray(X), np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
 
     def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:
         if y is None:
