@@ -87,15 +87,15 @@ def _region(records: list[dict[str, Any]]) -> ExpertRegion:
     )
 
 
-def box_text(low: Array, high: Array, names: list[str]) -> str:
-    """A box in words, open sides left out.
+def box_sides(low: Array, high: Array, names: list[str]) -> list[str]:
+    """A box in words, side by side; open ones are left out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from spngp.plotting.experts import box_text
-    >>> box_text(np.array([-np.inf, 1.0]), np.array([2.5, 3.0]), ["time", "speed"])
-    'time ≤ 2.5, 1 < speed ≤ 3'
+    >>> from spngp.plotting.experts import box_sides
+    >>> box_sides(np.array([-np.inf, 1.0]), np.array([2.5, 3.0]), ["time", "speed"])
+    ['time ≤ 2.5', '1 < speed ≤ 3']
     """
     sides = []
     for name, start, stop in zip(names, low, high, strict=True):
@@ -105,4 +105,4 @@ def box_text(low: Array, high: Array, names: list[str]) -> str:
             sides.append(f"{name} ≤ {stop:.4g}")
         elif np.isfinite(start):
             sides.append(f"{name} > {start:.4g}")
-    return ", ".join(sides) or "everywhere"
+    return sides

@@ -9,7 +9,7 @@ import numpy as np
 
 from spngp._validation import as_count
 from spngp.plotting import _style
-from spngp.plotting.experts import ExpertRegion, box_text, expert_regions
+from spngp.plotting.experts import ExpertRegion, box_sides, expert_regions
 from spngp.plotting.rows import input_names
 
 _SHOWN = 300  # tiles; smaller ones could not be told apart
@@ -120,7 +120,7 @@ class RegionsDisplay:
 
     def _sides(self, region: ExpertRegion, width: float, height: float) -> list[str]:
         """The sides of the box, as many as there is room for."""
-        sides = box_text(region.low, region.high, self._names).split(", ")
+        sides = box_sides(region.low, region.high, self._names)
         room = int(width / 0.0145), int(height / 0.045) - 1
         shown = [side if len(side) <= room[0] else side[: room[0] - 1] + "…" for side in sides]
         return shown if len(shown) <= room[1] else [*shown[: max(room[1] - 1, 0)], "…"][: room[1]]
