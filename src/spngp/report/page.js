@@ -145,7 +145,7 @@
       const card = element("figure", undefined, "card");
       const caption = element("figcaption");
       caption.append(element("h3", item.input));
-      caption.append(element("span", `moves the mean by ${item.effect}`));
+      caption.append(element("span", `moves the mean by ${several ? "up to " : ""}${item.effect}`));
       const others = element("span", "", "others");
       caption.append(others);
       const chart = element("div", undefined, "chart");

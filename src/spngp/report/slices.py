@@ -29,7 +29,7 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
     places = np.quantile(X, quantiles, axis=0)
     observed = y[~np.isnan(y)]
     lowest, highest = (float(value) for value in np.quantile(observed, [0.002, 0.998]))
-    levels = np.linspace(*widened(lowest, highest, 0.15), _LEVELS)
+    levels = np.linspace(*widened(lowest, highest, 0.25), _LEVELS)
     shown = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:_ROWS])
     found: list[tuple[float, int, dict[str, Any]]] = []
     for feature in range(d):
@@ -56,8 +56,7 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
                     "noise": packed(noise[part]),
                 }
             )
-        middle = mean.reshape(len(quantiles), _POINTS)[len(quantiles) // 2]
-        effect = float(np.ptp(middle))
+        effect = float(np.ptp(mean.reshape(len(quantiles), _POINTS), axis=1).max())
         item = {
             "input": inputs[feature],
             "x": packed(grid, "f8"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import functools
 import gzip
 import math
 import os
@@ -176,6 +177,7 @@ def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
+@functools.cache
 def _plotly() -> str:
     """Plotly's library, compressed; the browser unpacks it."""
     try:
