@@ -60,11 +60,11 @@ class Entry:
 _CENTRED = "every column centred on its mean, five digits"
 
 _ENTRIES = (
-    Entry("motorcycle", "Head acceleration in a simulated crash", 133, 1, 1, "Silverman (1985)", in_paper=True),
-    Entry("nonstationary", "Synthetic series with changing noise", 501, 1, 1, "generated", in_paper=True),
+    Entry("motorcycle", "Acceleration in a crash", 133, 1, 1, "Silverman (1985)", in_paper=True),
+    Entry("nonstationary", "Synthetic, changing noise", 501, 1, 1, "generated", in_paper=True),
     Entry(
         "energy",
-        "Heating and cooling load of buildings",
+        "Heating and cooling loads",
         *(768, 8, 2),
         _UCI + "242/energy+efficiency",
         (File("energy.csv", 768, "18005a6a1dd3abbda78a2d7d6911dd2e566c0d72f8d6f8ff8e6a125e8b5df330"),),
@@ -72,7 +72,7 @@ _ENTRIES = (
     ),
     Entry(
         "concrete",
-        "Compressive strength of concrete",
+        "Strength of concrete",
         *(1_030, 8, 1),
         _UCI + "165/concrete+compressive+strength",
         (File("concrete.csv", 1_030, "b24cceef6a88f066414b68774860fdaf27c16e760596c94f4e6153a1761dd566"),),
@@ -88,7 +88,7 @@ _ENTRIES = (
     ),
     Entry(
         "kin40k",
-        "Forward dynamics of a robot arm",
+        "Kinematics of a robot arm",
         *(40_000, 8, 1),
         "https://github.com/trungngv/fgp/tree/master/data/kin40k",
         (
@@ -130,14 +130,14 @@ _ENTRIES = (
     ),
     Entry(
         "naval",
-        "Decay of a naval propulsion plant",
+        "Decay of a ship's engine",
         *(11_934, 16, 2),
         _UCI + "316/condition+based+maintenance+of+naval+propulsion+plants",
         (File("naval.csv.gz", 11_934, "187d57e591f7be94ef1218e6e2e036ebc7de67ebdf096f44de746a6f9567b39a"),),
     ),
     Entry(
         "keggdirected",
-        "Metabolic pathways as directed networks",
+        "Metabolic pathways",
         *(48_827, 20, 1),
         _UCI + "220/kegg+metabolic+relation+network+directed",
         (File("keggdirected.csv.gz", 48_827, "e2f6d95d0b7e2a874208626a73e68d3c71b2aa925b0d91042ac7a1b60becce05"),),

@@ -149,7 +149,8 @@ def download(file: File, url: str, folder: Path) -> Path:
     try:
         import pooch
     except ImportError:
-        raise ImportError(f"downloading {file.name} needs pooch: pip install 'spngp[data]'") from None
+        message = f"downloading {file.name} needs pooch: pip install 'spngp[data]'"
+        raise ModuleNotFoundError(message, name="pooch") from None
     found = ""
 
     def fetch(address: str, output: Any, manager: Any) -> None:
