@@ -1,6 +1,27 @@
 """Deep mixtures of Gaussian-process experts with exact inference."""
 
+from typing import TYPE_CHECKING, Any
+
 from spngp._version import __version__
-from spngp.estimators import GPRegressor, SPNGPRegressor
+
+if TYPE_CHECKING:
+    from spngp.estimators import GPRegressor, SPNGPRegressor
 
 __all__ = ["GPRegressor", "SPNGPRegressor", "__version__"]
+
+# Where each public name lives. It is imported when first asked for, so that `spngp --help` need not wait for SciPy.
+_HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spngp' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
