@@ -13,7 +13,7 @@ from pathlib import Path
 from spngp.datasets.dataset import Dataset
 from spngp.datasets.registry import REGISTRY, Entry, File, find
 from spngp.datasets.storage import Status, obtain, status, statuses
-from spngp.datasets.synthetic import nonstationary
+from spngp.datasets.synthetic import nonstationary, regional
 from spngp.datasets.table import join, read
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "find",
     "load",
     "nonstationary",
+    "regional",
     "status",
     "statuses",
 ]

@@ -67,9 +67,7 @@ def run(settings: Settings, cells: Cells) -> Page:
             for model in MODELS:
                 if model.startswith("GP") and datasets.find(name).rows > _LARGEST_GP:
                     continue
-                rows += cells.get(
-                    f"{name} {split} {model}", lambda n=name, s=split, m=model: [_cell(n, s, m, settings)]
-                )  # type: ignore[misc]
+                rows += cells.get(f"{name} {split} {model}", partial(_cell, name, split, model, settings))
     table = [[model, *(_shown(rows, model, name) for name in DATA)] for model in MODELS]
     printed = [
         [f"{model} (printed)", *(PRINTED.get((model, name), "–") for name in DATA)]
