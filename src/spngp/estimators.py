@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -167,6 +168,12 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         ]
         stacked = np.stack(weights, axis=-1)
         return stacked[:, 0] if self._y_is_flat else stacked
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""
+        from spngp.io import save  # the edges know the estimators, not the other way round
+
+        save(self, path)
 
     # Looking inside
 
