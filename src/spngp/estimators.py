@@ -52,6 +52,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
             raise
 
     def _learn(self, X: Any, y: Any) -> Self:
+        self.__dict__.pop("table_", None)  # what the command line noted about other data
         X, y = self._checked(X, y, reset=True)
         Y = y.reshape(X.shape[0], -1)
         inputs, outputs = Standardiser.of(X), Standardiser.of(Y)

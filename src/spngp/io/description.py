@@ -38,6 +38,8 @@ CLASSES: dict[str, str] = {
     "RobustBayesianCommitteeMachine": "spngp.committees",
     "Learnt": "spngp.learning",
     "Standardiser": "spngp._standardise",
+    "TableSchema": "spngp.tables.schema",
+    "Column": "spngp.tables.schema",
     "ExactGP": "spngp.leaf",
     "Box": "spngp.network.box",
     "Parameter": _PARAMETER,
