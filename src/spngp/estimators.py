@@ -20,7 +20,8 @@ from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Parameter
 from spngp.leaf import ExactGP
 from spngp.learning import Learnt, Plan, StrategyOf, add_rows, learn
-from spngp.network import prediction
+from spngp.network import prediction, sampling
+from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 from spngp.structure import Compact, EqualWidth, RandomAxes
 
@@ -79,7 +80,14 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
             for scale in outputs.scale
         ]
         labels = defaults.labels([kernel for kernel, _ in kernels])
-        return Plan(labels=labels, templates=templates, n_jobs=self.n_jobs, **self._settings(inputs, shape[0]))
+        noise_is_learnt = not any(gp.noise_is_fixed for experts in templates for gp in experts)
+        return Plan(
+            labels=labels,
+            templates=templates,
+            learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
+            n_jobs=self.n_jobs,
+            **self._settings(inputs, shape[0]),
+        )
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         X = validate_data(self, X, dtype=np.float64, reset=reset)
@@ -133,7 +141,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         mixtures = []
         for Z in self._blocks(X):
             with one_blas_thread():
-                mixture = self.network_.predict_dist(Z, latent, n_jobs=self.n_jobs)
+                mixture = prediction.predict_dist(self.network_, Z, latent, self.n_jobs, self._noise_shapes())
             if self.n_outputs_ == 1:
                 mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
                 if not self._y_is_flat:
@@ -147,7 +155,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
         n_samples = as_count(n_samples, "n_samples", 0)
         Z = np.concatenate(self._blocks(X))
-        draws = self.network_.sample(Z, n_samples, random_state, latent)
+        draws = sampling.sample(self.network_, Z, n_samples, random_state, latent, self._noise_shapes())
         draws = draws.reshape(Z.shape[0], self.n_outputs_, n_samples)
         draws = draws * self._outputs.scale[:, np.newaxis] + self._outputs.mean[:, np.newaxis]
         return draws[:, 0] if self._y_is_flat else draws
@@ -170,6 +178,9 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         stacked = np.stack(weights, axis=-1)
         return stacked[:, 0] if self._y_is_flat else stacked
 
+    def _noise_shapes(self) -> list[NoiseShape] | None:
+        return None if all(shape == GAUSSIAN for shape in self.noise_shapes_) else self.noise_shapes_
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""
         from spngp.io import save  # the edges know the estimators, not the other way round
@@ -183,6 +194,12 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         """The posterior network, in standardised units, to walk and draw."""
         check_is_fitted(self)
         return self._learnt.network
+
+    @property
+    def noise_shapes_(self) -> list[NoiseShape]:
+        """The learnt shape of each output's noise; the network itself knows its variance only."""
+        check_is_fitted(self)
+        return self._learnt.noise_shapes
 
     @property
     def log_evidence_(self) -> float:
@@ -248,6 +265,10 @@ class SPNGPRegressor(_NetworkRegressor):
         Gaussian prior ("adaptive"), or the kernels' own values ("fixed").
     noise_variance : float or Parameter, optional
         Variance of the noise in the squared units of y; learnt by default.
+    noise_shape : {"learnt", "gaussian"}
+        Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
+        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way. Always Gaussian
+        where the noise or all hyper-parameters are fixed.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default.
     random_state : int, Generator or None
@@ -284,6 +305,7 @@ class SPNGPRegressor(_NetworkRegressor):
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
         "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
+        "noise_shape": [StrOptions({"learnt", "gaussian"})],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -301,6 +323,7 @@ class SPNGPRegressor(_NetworkRegressor):
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        noise_shape: str = "learnt",
     ) -> None:
         self.kernels = kernels
         self.max_leaf_size = max_leaf_size
@@ -309,6 +332,7 @@ class SPNGPRegressor(_NetworkRegressor):
         self.n_partitions = n_partitions
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
+        self.noise_shape = noise_shape
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -371,7 +395,7 @@ class GPRegressor(_NetworkRegressor):
         default.
     hyperparameters : {"tied", "fixed"}
         Learnt by evidence, or the kernel's own values.
-    noise_variance, n_jobs, random_state, verbose
+    noise_variance, noise_shape, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -387,6 +411,7 @@ class GPRegressor(_NetworkRegressor):
         "kernel": "no_validation",
         "hyperparameters": [StrOptions({"tied", "fixed"})],
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
+        "noise_shape": [StrOptions({"learnt", "gaussian"})],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -400,10 +425,12 @@ class GPRegressor(_NetworkRegressor):
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        noise_shape: str = "learnt",
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
+        self.noise_shape = noise_shape
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

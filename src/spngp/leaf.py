@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
-from spngp._typing import Array, RandomState
+from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
@@ -149,6 +149,11 @@ class ExactGP:
     def noise_variance(self) -> float:
         """Variance of the noise."""
         return float(self._noise.values[0])
+
+    @property
+    def noise_is_fixed(self) -> bool:
+        """Whether training leaves the noise as it is."""
+        return not self._noise.free[0]
 
     @property
     def n_context(self) -> int:
@@ -300,6 +305,17 @@ class ExactGP:
         if not latent:
             np.einsum("ii->i", covariance)[:] += self.noise_variance
         return self._finite(mean, X), self._finite(covariance, X)
+
+    def leave_one_out(self, rows: Indices) -> tuple[Array, Array]:
+        """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
+
+        Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance.
+        """
+        columns = np.zeros((self._y.size, rows.size), order="F")
+        columns[rows, np.arange(rows.size)] = 1.0
+        self._L.solve(columns)
+        precision = np.einsum("ij,ij->j", columns, columns)
+        return self._alpha[rows] / precision, np.maximum(1.0 / precision - self.noise_variance, 0.0)
 
     def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
         """Joint samples over the rows of X, shape (n, n_samples)."""

@@ -18,12 +18,16 @@ from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
+from spngp.network.prediction import PlacedLeaf
+from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
 
 # Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
 _LEAST_WEIGHT = 1e-10
+# The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
+_COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
 # Given length-scales: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
@@ -50,6 +54,8 @@ class Plan:
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     variance_prior_std : float
         Of the Gaussian prior on the log variances of tied kernels around their starts.
+    learns_noise_shape : bool
+        Whether the noise may have another shape than a Gaussian's.
     """
 
     labels: Sequence[str]
@@ -58,6 +64,7 @@ class Plan:
     hyperparameters: str
     overlap: float | Array
     block_size: int
+    learns_noise_shape: bool = False
     n_jobs: int | None = None
     subset_size: int = 500
     n_sampled_regions: int = 12
@@ -84,6 +91,8 @@ class Learnt:
         Boxes without overlap that cover the space: where context rows are looked for.
     scales : ndarray
         Length-scales of the metric.
+    noise_shapes : list of NoiseShape
+        One per output.
     """
 
     own: Node
@@ -94,6 +103,7 @@ class Learnt:
     block_size: int
     X: Array
     Y: Array
+    noise_shapes: list[NoiseShape]
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
@@ -118,7 +128,11 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         progress.stage("leaves", 0)
         own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs)
         tiles = [region.box for region in tiling(regions)]
-        learnt = _with_context(Learnt(own, own, tiles, scales, plan.overlap, plan.block_size, X, Y), plan.n_jobs)
+        gaussian = [GAUSSIAN] * Y.shape[1]
+        learnt = Learnt(own, own, tiles, scales, plan.overlap, plan.block_size, X, Y, gaussian)
+        learnt = _with_context(learnt, plan.n_jobs)
+        if plan.learns_noise_shape and plan.hyperparameters != "fixed":
+            learnt = replace(learnt, noise_shapes=_noise_shapes(learnt.network, Y.shape[1], plan, rng))
     convergence.warn()
     return learnt
 
@@ -148,6 +162,26 @@ def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
         learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs
     )
     return replace(learnt, network=network)
+
+
+def _noise_shapes(network: Node, n_outputs: int, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
+    """The shape of each output's noise, from the leave-one-out residuals of some leaves that count."""
+    shapes = []
+    for k in range(n_outputs):
+        leaves = [item for item in network.responsibilities() if item.leaf.output == k and item.leaf.gp.n_own]
+        heaviest = max((item.weight for item in leaves), default=0.0)
+        counting = [item for item in leaves if item.weight >= min(_COUNTING_WEIGHT, heaviest)]
+        order = rng.permutation(len(counting))[: plan.n_sampled_regions]
+        chosen = [(counting[i], _at_most(np.arange(counting[i].leaf.gp.n_own), _RESIDUALS, rng)) for i in order]
+
+        def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
+            (leaf, _, weight), rows = task
+            residual, latent_variance = leaf.gp.leave_one_out(rows)
+            return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
+
+        found = map_leaves(residuals, chosen, plan.n_jobs)
+        shapes.append(learn_noise_shape(*np.concatenate(found, axis=1)) if found else GAUSSIAN)
+    return shapes
 
 
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]

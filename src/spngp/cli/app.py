@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from spngp._version import __version__
-from spngp.cli import demo
+from spngp.cli import data, demo
 from spngp.cli.failures import describe
 from spngp.cli.terminal import note
 
@@ -96,3 +96,4 @@ def add_command(function: Callable[..., None], example: str, name: str | None = 
 
 
 add_command(demo.demo, "spngp demo")
+app.add_typer(data.commands, name="data", help="Data sets: which there are, and where.")

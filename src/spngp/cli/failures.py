@@ -36,7 +36,7 @@ def describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _one_line(f"{where}{error.strerror}"), 2
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | OSError):  # our own messages say it all
         return _one_line(str(error)), 2
     if isinstance(error, MemoryError):
         return "out of memory", 1

@@ -38,6 +38,7 @@ CLASSES: dict[str, str] = {
     "RobustBayesianCommitteeMachine": "spngp.committees",
     "Learnt": "spngp.learning",
     "Standardiser": "spngp._standardise",
+    "NoiseShape": "spngp.noise",
     "TableSchema": "spngp.tables.schema",
     "Column": "spngp.tables.schema",
     "ExactGP": "spngp.leaf",
