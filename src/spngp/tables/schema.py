@@ -94,6 +94,26 @@ class Declaration:
     date_format: str | None = None
     impute: bool = False
 
+    def check(self, available: Sequence[str], source: str) -> None:
+        """Raise an error unless all columns named are there, each in one role."""
+        declared = [*self.one_hot, *self.ordinal, *self.dates]
+        for name in [*self.targets, *self.ids, *(self.features or []), *declared]:
+            _check_column(name, available, source)
+        inputs = self.inputs(available)
+        _check_once([*inputs, *self.targets])
+        _check_once(declared)
+        if not inputs:
+            raise ValueError(f"{source} has no input column beside the target")
+        for name in declared:
+            if name not in inputs:
+                raise ValueError(f"column {name!r} is declared but is not among the inputs")
+
+    def inputs(self, available: Sequence[str]) -> list[str]:
+        """The input columns."""
+        if self.features is not None:
+            return list(self.features)
+        return [name for name in available if name not in {*self.targets, *self.ids}]
+
 
 @dataclass(frozen=True)
 class TableSchema:
@@ -138,23 +158,8 @@ class TableSchema:
 def learn_schema(declaration: Declaration, table: Any, reader: Reader) -> TableSchema:
     """Complete a declaration by what the rows of a fit show."""
     available = list(table.schema.names)
-    if not declaration.targets:
-        raise ValueError("a target is needed: the name of the column to predict")
-    excluded = {*declaration.targets, *declaration.ids}
-    names = declaration.features
-    for name in [*declaration.targets, *declaration.ids, *(names or [])]:
-        _check_column(name, available, reader.source)
-    if names is None:
-        names = [name for name in available if name not in excluded]
-    _check_once([*names, *declaration.targets])
-    if not names:
-        raise ValueError(f"{reader.source} has no input column beside the target")
-    for option in (declaration.one_hot, declaration.ordinal, declaration.dates):
-        for name in option:
-            _check_column(name, available, reader.source)
-            if name not in names:
-                raise ValueError(f"column {name!r} is declared but is not among the inputs")
-    _check_once([*declaration.one_hot, *declaration.ordinal, *declaration.dates])
+    declaration.check(available, reader.source)
+    names = declaration.inputs(available)
     columns = tuple(_learn_column(_declared(name, declaration), table, reader) for name in names)
     return TableSchema(columns, tuple(declaration.targets), declaration.impute)
 
