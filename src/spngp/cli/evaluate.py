@@ -13,9 +13,7 @@ def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
     data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file with the targets; - reads input.")],
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; -1 for one on each core.", show_default="as fitted")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Measure accuracy and calibration on a table that holds the targets.

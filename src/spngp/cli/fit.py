@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-
 _COLUMNS, _MODEL = "Columns", "Model"
 
 
@@ -21,13 +20,11 @@ def fit(
     config: Annotated[str | None, typer.Option(metavar="FILE", help="TOML file with any of these options.")] = None,
     holdout: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", show_default="0.1", help="Rows held out to measure accuracy, then added."),
+        typer.Option(metavar="SHARE", help="Rows held out to measure accuracy; 0.1 by default."),
     ] = None,
     no_holdout: Annotated[bool, typer.Option("--no-holdout", help="Hold out and measure nothing.")] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", show_default="0", help="Of everything random.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", show_default="-1", help="Threads; -1 for one on each core.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Of everything random; 0 by default.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; one on each core by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     features: Annotated[
         list[str] | None,
@@ -35,7 +32,7 @@ def fit(
     ] = None,
     id_: Annotated[
         list[str] | None,
-        typer.Option("--id", metavar="A,B", rich_help_panel=_COLUMNS, help="Columns that are no input."),
+        typer.Option("--id", metavar="A,B", rich_help_panel=_COLUMNS, help="Not inputs."),
     ] = None,
     one_hot: Annotated[
         list[str] | None, typer.Option(metavar="A,B", rich_help_panel=_COLUMNS, help="Categories without order.")
@@ -148,10 +145,10 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     schema = learn_schema(declaration, table, reader)
     X, Y = schema.inputs(table, reader), schema.outputs(table, reader)
     known = ~np.isnan(Y).all(axis=1)
+    _check_targets(Y, schema.targets, source.name)
     if not known.all():
         note(f"spngp: {source.name}: {int((~known).sum()):,} rows without a target are left out")
         X, Y = X.filter(known), Y[known]
-    _check_targets(Y, schema.targets, source.name)
 
     n_held_out = round(settings.holdout * Y.shape[0])
     order = np.random.default_rng(settings.seed).permutation(Y.shape[0])

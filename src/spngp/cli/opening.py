@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from spngp._typing import Array
 from spngp.io import load
 from spngp.tables.reading import Source
@@ -22,7 +24,7 @@ class Block(NamedTuple):
     """Some rows of a table: as they stand in it, and as the model's inputs and outputs."""
 
     rows: Any  # pyarrow.RecordBatch
-    inputs: Any  # pyarrow.Table of numbers
+    inputs: Any  # pyarrow.Table of numbers with names, or an array for a model that knows none
     outputs: Array | None
 
 
@@ -50,14 +52,15 @@ class TableForModel:
             if not all(column.fill for column in self.schema.columns):
                 raise ValueError("--impute needs a model fitted by spngp fit: others know no values to fill in")
             self.schema = replace(self.schema, impute=True)
-        self._targets = targets
+        self._targets, self._named = targets, hasattr(model, "feature_names_in_")
 
     def blocks(self, rows: int) -> Iterator[Block]:
         """The rows in order, at most so many at a time."""
         reader = Reader(self.source.name, self.source.decimal)
         for batch in self.source.batches(rows):
             outputs = self.schema.outputs(batch, reader) if self._targets else None
-            yield Block(batch, self.schema.inputs(batch, reader), outputs)
+            inputs = self.schema.inputs(batch, reader)
+            yield Block(batch, inputs if self._named else np.asarray(inputs), outputs)
             reader.first_row += batch.num_rows
         if reader.first_row == 1:
             raise ValueError(f"{self.source.name} has a header but no rows")

@@ -29,9 +29,7 @@ def predict(
         bool, typer.Option("--keep/--no-keep", help="Copy the columns that are no inputs, such as ids.")
     ] = True,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; -1 for one on each core.", show_default="as fitted")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Predict the rows of a table: mean and standard deviation of each, and more on request.

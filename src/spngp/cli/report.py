@@ -10,7 +10,7 @@ import typer
 def report(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
     data: Annotated[
-        str | None, typer.Argument(metavar="[DATA]", help="Rows the model has not seen, with targets.")
+        str | None, typer.Argument(metavar="DATA", help="Rows the model has not seen, with targets.")
     ] = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = "report.html",
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,

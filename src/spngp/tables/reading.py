@@ -138,6 +138,8 @@ class Source:
             raise ValueError(f"{self.name}: {error}") from None
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.name} is not {dialect.encoding} text: {error.reason}") from None
+        except OSError as error:
+            raise ValueError(f"{self.name} cannot be read to its end: {error}") from None
 
 
 class _Reopened:
@@ -147,8 +149,8 @@ class _Reopened:
         self._path = None if str(path) == "-" else str(path)
         self._input: Any = sys.stdin.buffer if self._path is None else None
         self._head = b""
-        if self._path is not None and Path(self._path).is_dir():
-            raise IsADirectoryError(21, "Is a directory", self._path)
+        if self._path is not None:
+            open(self._path, "rb").close()  # Python says best why a file cannot be opened
 
     def head(self) -> bytes:
         if self._input is not None:
@@ -158,12 +160,8 @@ class _Reopened:
         try:
             with pa.input_stream(self._path) as stream:
                 return bytes(stream.read(_SAMPLE))
-        except pa.ArrowException as error:
-            raise ValueError(f"{self._path}: {error}") from None
-        except OSError as error:
-            if error.errno is None:  # a compressed file that is not, or a damaged one
-                raise ValueError(f"{self._path}: {error}") from None
-            raise type(error)(error.errno, str(error.strerror).split(". Detail")[0], self._path) from None
+        except (pa.ArrowException, OSError) as error:  # by its name compressed, but it is not, or it is damaged
+            raise ValueError(f"{self._path} cannot be read: {error}") from None
 
     def stream(self) -> Any:
         if self._input is None:

@@ -40,8 +40,10 @@ class TableWriter:
             raise ValueError(f"output must be a .csv or .parquet file, or - for standard output, got {str(path)!r}")
         with replacing(path) as temporary, open(temporary, "wb") as sink:
             writer = TableWriter(sink, suffix != ".csv")
-            yield writer
-            writer._close()
+            try:
+                yield writer
+            finally:
+                writer._close()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows; all batches must have the same columns."""
