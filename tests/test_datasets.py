@@ -225,6 +225,57 @@ def test_a_failed_download_leaves_nothing_behind(folders, squares, server, monke
     assert not folders[1].exists() or not list(folders[1].iterdir())
 
 
+def test_kin40k_can_be_read_as_its_home_has_it(folders, monkeypatch):
+    """The .asc files of its home, written from our tables: the same bytes by checksum, the same rows when read."""
+    monkeypatch.undo()
+    if not datasets.status(datasets.find("kin40k")).available:
+        pytest.skip("kin40k is not on this machine")
+    data = datasets.load("kin40k")
+    files = {}
+    for part, rows in zip(("train", "test"), data.classic_split(), strict=True):
+        for kind, columns in (("data", rows.X), ("labels", rows.Y)):
+            lines = ("".join(f"{value:16.7e}" for value in row) for row in columns.tolist())
+            files[f"kin40k_{part}_{kind}.asc"] = "".join(f"{line}\n" for line in lines)
+    monkeypatch.setenv("SPNGP_DATA", str(folders[0]))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folders[1].parent))
+    for name, text in files.items():
+        assert datasets.status(datasets.find("kin40k")).where == "missing"
+        (folders[0] / name).write_text(text)
+    again = datasets.load("kin40k")
+    np.testing.assert_array_equal(again.X, data.X)
+    np.testing.assert_array_equal(again.Y, data.Y)
+    assert (again.inputs, again.outputs, again.n_train) == (data.inputs, data.outputs, data.n_train)
+    labels = folders[0] / "kin40k_test_labels.asc"
+    labels.write_text(labels.read_text()[:-17])
+    with pytest.raises(ValueError, match=r"kin40k_test_labels\.asc is damaged"):
+        datasets.load("kin40k")
+    with pytest.raises(ValueError, match=r"kin40k_test_labels\.asc must have 30000 rows, got 29999"):
+        datasets.load("kin40k", verify=False)
+    labels.write_text("one\n")
+    with pytest.raises(ValueError, match=r"kin40k_test_labels\.asc must hold numbers separated by blanks"):
+        datasets.load("kin40k", verify=False)
+
+
+def test_sources_are_downloaded_one_by_one(folders, server, monkeypatch):
+    """A table whose columns are two files at its home; the server sends the same file twice."""
+    source = File("squares.csv.gz", 2000, SHA, f"{server}/squares.csv.gz")
+    broken = replace(source, name="other.csv.gz", url=f"{server}/cut/other.csv.gz")
+    table = File("table.csv", 2000, "0" * 64, sources=(source, broken))
+    monkeypatch.setitem(datasets.REGISTRY, "squares", replace(ENTRY, files=(table,)))
+    with pytest.raises(ConnectionError, match=r"could not download other\.csv\.gz"):
+        datasets.fetch("squares")
+    assert [path.name for path in folders[1].iterdir()] == ["squares.csv.gz"]  # whole, so the next try goes on
+    assert datasets.status(datasets.find("squares")).where == "missing"
+    mended = replace(table, sources=(source, replace(broken, url=f"{server}/other-name")))
+    monkeypatch.setitem(datasets.REGISTRY, "squares", replace(ENTRY, files=(mended,)))
+    with pytest.raises(ConnectionError, match="another version"):
+        datasets.fetch("squares")
+    whole = replace(table, sources=(source, replace(broken, url=f"{server}/again.csv.gz")))
+    monkeypatch.setitem(datasets.REGISTRY, "squares", replace(ENTRY, files=(whole,)))
+    assert datasets.fetch("squares") == [folders[1] / "squares.csv.gz", folders[1] / "other.csv.gz"]
+    assert datasets.status(datasets.find("squares")).available
+
+
 def test_a_server_that_is_not_there(squares, folders):
     with pytest.raises(ConnectionError, match="nothing came; nothing was written"):
         datasets.fetch("squares", mirror="http://127.0.0.1:9")

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spngp import defaults
 from spngp._parallel import one_blas_thread
 from spngp._progress import Progress
+from spngp._regressor import Regressor
 from spngp._standardise import Standardiser
 from spngp._typing import Array, RandomState
-from spngp._validation import as_count, as_floats, as_generator, as_outputs
+from spngp._validation import as_count, as_floats, as_generator
 from spngp.kernels import Parameter
-from spngp.leaf import ExactGP
 from spngp.learning import Learnt, Plan, StrategyOf, add_rows, learn
 from spngp.network import prediction, sampling
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 from spngp.structure import Compact, EqualWidth, RandomAxes
 
-_BLOCK = 20_000  # rows predicted at a time, so that memory does not grow with the number asked for
 
-
-class _NetworkRegressor(RegressorMixin, BaseEstimator):
-    """What both estimators share: standardisation, prediction in the user's units, and looking inside."""
+class _NetworkRegressor(Regressor):
+    """What both estimators share: a network in standardised units, prediction in the user's, and looking inside."""
 
     _learnt: Learnt
 
@@ -43,17 +40,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
 
-    def _fit(self, X: Any, y: Any) -> Self:
-        before = dict(self.__dict__)
-        try:
-            return self._learn(X, y)
-        except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def _learn(self, X: Any, y: Any) -> Self:
-        self.__dict__.pop("table_", None)  # what the command line noted about other data
         X, y = self._checked(X, y, reset=True)
         Y = y.reshape(X.shape[0], -1)
         inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
@@ -69,17 +56,8 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def _plan(self, inputs: Standardiser, outputs: Standardiser, shape: tuple[int, int]) -> Plan:
-        kernels = defaults.as_kernels(self._kernels(), shape[1])
-        for kernel, _ in kernels:
-            kernel._check_inputs(shape[1])
-        templates = [
-            [
-                ExactGP(kernel, defaults.noise_parameter(self.noise_variance, float(scale)) if noise is None else noise)
-                for kernel, noise in kernels
-            ]
-            for scale in outputs.scale
-        ]
-        labels = defaults.labels([kernel for kernel, _ in kernels])
+        templates = self._templates(self._kernels(), shape[1], outputs)
+        labels = defaults.labels([gp.kernel for gp in templates[0]])
         noise_is_learnt = not any(gp.noise_is_fixed for experts in templates for gp in experts)
         return Plan(
             labels=labels,
@@ -89,37 +67,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
             **self._settings(inputs, shape[0]),
         )
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        X = validate_data(self, X, dtype=np.float64, reset=reset)
-        return np.ascontiguousarray(X), np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
-
-    def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:
-        if y is None:
-            # scikit-learn's wording, which its checks look for
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if getattr(y, "dtype", None) == np.complex128:
-            raise ValueError("Complex data not supported: y must be real")
-        Y = as_outputs(y, n_rows, "Input y", missing=True)
-        flat = np.asarray(y).ndim == 1
-        if not reset:
-            if (flat, Y.shape[1]) != (self._y_is_flat, self.n_outputs_):
-                expected = "(n,)" if self._y_is_flat else f"(n, {self.n_outputs_})"
-                raise ValueError(f"y must have shape {expected} as before, got {np.asarray(y).shape}")
-        elif np.isnan(Y).all(axis=0).any():
-            output = int(np.argmax(np.isnan(Y).all(axis=0)))
-            raise ValueError(f"Input y contains NaN only, in output {output}: nothing to learn from")
-        return Y[:, 0] if flat else Y
-
     # Prediction
-
-    def _blocks(self, X: Any) -> list[Array]:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        Z = self._inputs.apply(np.ascontiguousarray(X))
-        return [Z[start : start + _BLOCK] for start in range(0, Z.shape[0], _BLOCK)]
-
-    def _shaped(self, Y: Array) -> Array:
-        return Y[:, 0] if self._y_is_flat else Y
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
@@ -142,13 +90,7 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         for Z in self._blocks(X):
             with one_blas_thread():
                 mixture = prediction.predict_dist(self.network_, Z, latent, self.n_jobs, self._noise_shapes())
-            if self.n_outputs_ == 1:
-                mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
-                if not self._y_is_flat:
-                    mixture = mixture.with_outputs_axis()
-            else:
-                mixture = mixture.scaled(self._outputs.scale, self._outputs.mean)
-            mixtures.append(mixture)
+            mixtures.append(self._in_units_of_y(mixture))
         return mixtures
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
@@ -180,12 +122,6 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
 
     def _noise_shapes(self) -> list[NoiseShape] | None:
         return None if all(shape == GAUSSIAN for shape in self.noise_shapes_) else self.noise_shapes_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""
-        from spngp.io import save  # the edges know the estimators, not the other way round
-
-        save(self, path)
 
     # Looking inside
 
@@ -234,12 +170,6 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
                 }
             )
         return records
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
 
 
 class SPNGPRegressor(_NetworkRegressor):

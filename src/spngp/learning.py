@@ -26,6 +26,8 @@ from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_
 
 # Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
 _LEAST_WEIGHT = 1e-10
+# Where all rows are one region, training starts a second time from length-scales shorter by this factor.
+_SHORTER = 0.2
 # The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
 _COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
@@ -117,7 +119,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             progress.stage("tied parameters", len(tied))
             blocks = sample(regions, rng)
             for k in range(len(tied)):
-                tied[k] = _fit_tied(tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence)
+                tied[k] = _fit_tied(
+                    tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence, regions.is_leaf
+                )
                 progress.advance()
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
@@ -239,6 +243,7 @@ def _fit_tied(
     evaluations: int,
     plan: Plan,
     convergence: Convergence,
+    alone: bool,
 ) -> list[ExactGP]:
     """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block.
 
@@ -251,12 +256,27 @@ def _fit_tied(
     priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for gp in plan.templates[output]]
     over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
 
-    def fit(j: int) -> ExactGP:
-        return fit_tied(
-            [experts[j]], blocks, evaluations, priors=[priors[j]], n_jobs=over_blocks, convergence=convergence
-        )[0]
+    def fit(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
+        start, prior = task
+        return fit_tied([start], blocks, evaluations, priors=[prior], n_jobs=over_blocks, convergence=convergence)[0]
 
-    return map_leaves(fit, range(len(experts)), over_templates)
+    # evidence has several peaks, and one found from long length-scales may call everything noise
+    starts = [[gp, _with_shorter_scales(gp)] if len(blocks) == 1 and alone else [gp] for gp in experts]
+    tasks = [(gp, prior) for ways, prior in zip(starts, priors, strict=True) for gp in ways]
+    found = iter(map_leaves(fit, tasks, over_templates))
+    return [_best([next(found) for _ in ways], blocks) for ways in starts]
+
+
+def _with_shorter_scales(gp: ExactGP) -> ExactGP:
+    shift = [np.log(_SHORTER) if name.split(".")[-1].startswith("length_scale") else 0.0 for name in gp.parameter_names]
+    return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
+
+
+def _best(fitted: Sequence[ExactGP], blocks: Sequence[Block]) -> ExactGP:
+    """The one with the highest evidence; the first if they are the same."""
+    if len(fitted) == 1:
+        return fitted[0]
+    return max(fitted, key=lambda gp: sum(gp.condition(*block).log_evidence for block in blocks))
 
 
 def _tied_std(name: str, plan: Plan) -> float:

@@ -31,6 +31,9 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
     from spngp.cli.opening import target_names
     from spngp.tables.schema import TableSchema
 
+    if not hasattr(model, "regions_"):
+        raise ValueError(f"{path} holds a {type(model).__name__}; only SPNGPRegressor and GPRegressor have regions")
+
     schema = getattr(model, "table_", None)
     names = getattr(model, "feature_names_in_", None)
     inputs = [f"x{i}" for i in range(model.n_features_in_)] if names is None else [str(name) for name in names]
@@ -45,7 +48,7 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "inputs": inputs,
         "targets": targets,
         "columns": [asdict(column) for column in known.columns],
-        "rows": int(model._learnt.X.shape[0]) if hasattr(model, "_learnt") else None,
+        "rows": int(model._learnt.X.shape[0]),
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),

@@ -24,21 +24,22 @@ def report(
 
     import numpy as np
 
-    from spngp._atomic import replacing
     from spngp.cli.fit import check_writable
-    from spngp.cli.opening import TableForModel, open_model
+    from spngp.cli.opening import TableForModel, open_model, target_names
     from spngp.cli.terminal import megabytes, note
+    from spngp.tables.schema import TableSchema
 
     write_report = import_module("spngp.report").write_report
     check_writable(output)
     estimator = open_model(model)
     X = y = None
+    schema = getattr(estimator, "table_", TableSchema((), ()))
     if data is not None:
-        blocks = list(TableForModel(data, estimator, targets=True, impute=impute).blocks(100_000))
+        table = TableForModel(data, estimator, targets=True, impute=impute)
+        blocks, schema = list(table.blocks(100_000)), table.schema
         X = np.concatenate([np.asarray(block.inputs) for block in blocks])
         Y = np.concatenate([block.outputs for block in blocks if block.outputs is not None])
         y = Y[:, 0] if estimator._y_is_flat else Y
-    with replacing(output) as temporary:
-        write_report(estimator, temporary, X, y, title=title or f"Model {model}")
-        size = temporary.stat().st_size
-    note(f"{output}: {megabytes(size)}, open it in a browser")
+    names = target_names(schema, estimator.n_outputs_)
+    written = write_report(estimator, output, X, y, title=title or f"{', '.join(names)}: {model}", output_names=names)
+    note(f"{output}: {megabytes(written.stat().st_size)}, open it in a browser")

@@ -13,7 +13,7 @@ from pathlib import Path
 from spngp.datasets.dataset import Dataset
 from spngp.datasets.registry import REGISTRY, Entry, File, find
 from spngp.datasets.storage import Status, obtain, status, statuses
-from spngp.datasets.synthetic import nonstationary
+from spngp.datasets.synthetic import nonstationary, regional
 from spngp.datasets.table import join, read
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "find",
     "load",
     "nonstationary",
+    "regional",
     "status",
     "statuses",
 ]
@@ -58,7 +59,7 @@ def load(name: str, verify: bool = True) -> Dataset:
         return nonstationary()
     if not entry.files:
         with resources.as_file(resources.files(__package__).joinpath(f"{name}.csv")) as path:
-            return join(entry, [read(path, entry, entry.rows)])
+            return join(entry, [read([path], entry, entry.rows)])
     return join(entry, [read(obtain(entry, file, verify), entry, file.rows) for file in entry.files])
 
 
@@ -72,4 +73,4 @@ def fetch(name: str, mirror: str | None = None) -> list[Path]:
         Address of a web folder that holds the files under their names; ``$SPNGP_DATA_URL`` by default.
     """
     entry = find(name)
-    return [obtain(entry, file, mirror=mirror) for file in entry.files]
+    return [path for file in entry.files for path in obtain(entry, file, mirror=mirror)]

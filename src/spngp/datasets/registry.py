@@ -1,8 +1,10 @@
 """Which data sets there are: their sizes, where they come from, and the files that hold them.
 
 A file is a CSV table (gzip-compressed if its name ends in .gz) with one line of column names, inputs first, outputs
-last. Its checksum is the SHA-256 of the file as it lies on the disk. The home pages publish spreadsheets and archives,
-not these tables, so the files have no address to download them from: see :mod:`spngp.datasets.storage`.
+last. Its checksum is the SHA-256 of the file as it lies on the disk. Most home pages publish spreadsheets and archives,
+not these tables, so most files have no address to download them from: see :mod:`spngp.datasets.storage`. Kin40K's home
+has its columns as plain text, in several files that are read side by side; their checksums are those of our tables
+written in the format of that home, whose files agree with them in size and in every line that was compared.
 """
 
 from __future__ import annotations
@@ -14,12 +16,24 @@ _UCI = "https://archive.ics.uci.edu/dataset/"
 
 @dataclass(frozen=True)
 class File:
-    """One table: its name, how many rows it has, its SHA-256, and where it can be downloaded as it is (if anywhere)."""
+    """One table.
+
+    Attributes
+    ----------
+    name : str
+    rows : int
+    sha256 : str
+    url : str, optional
+        Where it can be downloaded as it is.
+    sources : tuple of File
+        Files that hold its columns without their names, separated by blanks: the same table in another form.
+    """
 
     name: str
     rows: int
     sha256: str
     url: str | None = None
+    sources: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,8 @@ class Entry:
         Training rows, then test rows, if there are two; none for sets that ship with the package or are generated.
     in_paper : bool
         Whether the experiments of the paper use it; the others are there to choose defaults by.
+    columns : tuple of str
+        Names of the columns, for files that do not tell.
     note : str
         How the values differ from those at home.
     """
@@ -49,12 +65,24 @@ class Entry:
     home: str
     files: tuple[File, ...] = ()
     in_paper: bool = False
+    columns: tuple[str, ...] = ()
     note: str = ""
 
     @property
     def n_train(self) -> int | None:
         """Rows for training, where the set has a split of its own."""
         return self.files[0].rows if len(self.files) == 2 else None
+
+
+_KIN40K = "https://raw.githubusercontent.com/trungngv/fgp/beb4dc37ed6de490845c497030966885b2445f1e/data/kin40k/"
+
+
+def _kin40k(part: str, rows: int, sha256: str, data_sha256: str, labels_sha256: str) -> File:
+    sources = tuple(
+        File(f"kin40k_{part}_{kind}.asc", rows, digest, f"{_KIN40K}kin40k_{part}_{kind}.asc")
+        for kind, digest in (("data", data_sha256), ("labels", labels_sha256))
+    )
+    return File(f"kin40k_{part}.csv.gz", rows, sha256, sources=sources)
 
 
 _CENTRED = "every column centred on its mean, five digits"
@@ -92,10 +120,23 @@ _ENTRIES = (
         *(40_000, 8, 1),
         "https://github.com/trungngv/fgp/tree/master/data/kin40k",
         (
-            File("kin40k_train.csv.gz", 10_000, "4add783b92c8417189f6f9995ef354a297f3d033ff6fa14b8f68d708e91e9944"),
-            File("kin40k_test.csv.gz", 30_000, "aba1d3e8e4dcf3b2e64e09c17a2f8d9221cf18f49cfd24fa3b1ee44aa01a88ea"),
+            _kin40k(
+                "train",
+                10_000,
+                "4add783b92c8417189f6f9995ef354a297f3d033ff6fa14b8f68d708e91e9944",
+                "586beb1ebe6ed0bd8988d86494183b438814ca3ee56b7616b917ff0a8e3cca55",
+                "0a5851bda3dabfb2009aeb0ff7e781c85221db0dad91e6cdc7948bd97173b005",
+            ),
+            _kin40k(
+                "test",
+                30_000,
+                "aba1d3e8e4dcf3b2e64e09c17a2f8d9221cf18f49cfd24fa3b1ee44aa01a88ea",
+                "75ff1d28e23e5be45fc70094dcf2bba4e93af585fa75dd6790c7f69710224ce0",
+                "3a6568c4824f9cc83e3e9df900ef146aea11e383d466daabb9eea50949cbffe0",
+            ),
         ),
         in_paper=True,
+        columns=(*(f"theta{i}" for i in range(1, 9)), "distance"),
     ),
     Entry(
         "yacht",

@@ -31,12 +31,22 @@ def folders() -> dict[str, Path]:
     return {**({f"${FOLDER_VARIABLE}": Path(given)} if given else {}), "cache": cache_folder()}
 
 
-def locate(file: File) -> tuple[str, Path] | None:
-    """The folder that holds a file, and its path; nothing is read."""
+@dataclass(frozen=True)
+class Place:
+    """A file that is there: in the folder people know as ``label``."""
+
+    label: str
+    file: File
+    path: Path
+
+
+def locate(file: File) -> list[Place]:
+    """Where a file is, or all of its sources; nothing if either is incomplete. Nothing is read."""
     for label, folder in folders().items():
         if (folder / file.name).is_file():
-            return label, folder / file.name
-    return None
+            return [Place(label, file, folder / file.name)]
+    parts = [locate(source) for source in file.sources]
+    return [place for part in parts for place in part] if all(parts) else []
 
 
 def checksum(path: Path) -> str:
@@ -85,12 +95,10 @@ def status(entry: Entry) -> Status:
     if not entry.files:
         return Status(entry, "generated" if entry.home == "generated" else "package")
     found = [locate(file) for file in entry.files]
-    there = [place for place in found if place is not None]
-    intact = all(
-        checksum(place[1]) == file.sha256 for file, place in zip(entry.files, found, strict=True) if place is not None
-    )
-    where = " + ".join(dict.fromkeys(label for label, _ in there)) if len(there) == len(found) else "missing"
-    return Status(entry, where, tuple(path for _, path in there), intact)
+    places = [place for part in found for place in part]
+    intact = all(checksum(place.path) == place.file.sha256 for place in places)
+    where = " + ".join(dict.fromkeys(place.label for place in places)) if all(found) else "missing"
+    return Status(entry, where, tuple(place.path for place in places), intact)
 
 
 def statuses() -> list[Status]:
@@ -105,17 +113,20 @@ def statuses() -> list[Status]:
     return [status(entry) for entry in REGISTRY.values()]
 
 
-def obtain(entry: Entry, file: File, verify: bool = True, mirror: str | None = None) -> Path:
-    """The path of a whole file: found in a folder, or downloaded into the cache."""
-    place = locate(file)
-    if place is None:
-        url = _address(file, mirror)
-        if url is None:
-            raise FileNotFoundError(_what_to_do(entry, file))
-        return download(file, url, cache_folder())
+def obtain(entry: Entry, file: File, verify: bool = True, mirror: str | None = None) -> list[Path]:
+    """The path of a whole file, or those of its sources: found in a folder, or downloaded into the cache."""
+    places = locate(file)
     if verify:
-        check(file, place[1])
-    return place[1]
+        for place in places:
+            check(place.file, place.path)
+    if places:
+        return [place.path for place in places]
+    url = _address(file, mirror)
+    if url is not None:
+        return [download(file, url, cache_folder())]
+    if not file.sources:
+        raise FileNotFoundError(_what_to_do(entry, file))
+    return [path for source in file.sources for path in obtain(entry, source, verify)]
 
 
 def _address(file: File, mirror: str | None) -> str | None:
@@ -172,5 +183,5 @@ def download(file: File, url: str, folder: Path) -> Path:
     received = f"the SHA-256 of what came is {found}" if found else "nothing came"
     raise ConnectionError(
         f"could not download {file.name} from {url}: {reason}; its SHA-256 should be {file.sha256}, {received}; "
-        f"nothing was written to {folder}"
+        f"nothing was written to {folder}; put the file there yourself if you can get it elsewhere"
     )

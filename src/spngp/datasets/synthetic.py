@@ -40,3 +40,37 @@ def nonstationary(n: int = 501, random_state: RandomState = 0) -> Dataset:
 
 def _normal_density(x: Array, mean: float, std: float) -> Array:
     return np.exp(-0.5 * ((x - mean) / std) ** 2) / (std * math.sqrt(2.0 * math.pi))
+
+
+def regional(n: int, random_state: RandomState = 0) -> Dataset:
+    """Any number of rows in eight inputs whose length-scales and noise differ from region to region.
+
+    A draw from a GP (by random Fourier features, the same for every n and seed) seen through a warp: where x0 > 0 it
+    varies twice as fast. The noise's standard deviation is 0.05 where x2 is low and 0.3 where it is high.
+
+    Examples
+    --------
+    >>> from spngp.datasets import regional
+    >>> data = regional(1000, random_state=0)
+    >>> data.X.shape, data.noise_std.shape
+    ((1000, 8), (1000, 1))
+    """
+    n = as_count(n, "n", 1)
+    rng = as_generator(random_state)
+    X = rng.standard_normal((n, 8))
+    function = np.concatenate([_regional_function(X[start : start + 50_000]) for start in range(0, n, 50_000)])
+    noise_std = 0.05 + 0.25 / (1.0 + np.exp(-4.0 * X[:, 2]))
+    y = function + noise_std * rng.standard_normal(n)
+    Y, F, S = (column[:, np.newaxis] for column in (y, function, noise_std))
+    return Dataset("regional", X, Y, tuple(f"x{i}" for i in range(8)), ("y",), function=F, noise_std=S)
+
+
+def _regional_function(X: Array) -> Array:
+    rng = np.random.default_rng(20_240)
+    n_waves, length_scales = 400, np.array([2.0, 2.0, 2.5, 2.5, 3.0, 4.0, 6.0, 10.0])
+    frequencies = rng.standard_normal((n_waves, 8)) / length_scales
+    phases = rng.uniform(0.0, 2.0 * np.pi, n_waves)
+    amplitudes = rng.standard_normal(n_waves) * np.sqrt(2.0 / n_waves)
+    warp = np.logaddexp(0.0, 4.0 * X[:, :1]) / 4.0  # slope 0 far below zero, 1 far above
+    warped = np.concatenate([X[:, :2] + warp, X[:, 2:]], axis=1)
+    return np.cos(warped @ frequencies.T + phases) @ amplitudes
