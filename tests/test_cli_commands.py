@@ -427,3 +427,13 @@ def test_a_real_process_in_a_pipe(folder):
     result = subprocess.run([*command, "-o", "nowhere/x.csv"], input=test, capture_output=True, env=environment)
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == ["spngp: nowhere/x.csv: No such file or directory"]
+
+
+def test_demo_shows_and_runs_every_step(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = ok("demo", "--no-compare").stdout
+    for step in ("fit demo/train.csv", "inspect demo/motorcycle.spngp", "predict demo/motorcycle.spngp", "evaluate"):
+        assert f"$ spngp {step}" in text
+    assert "Look at\n  demo/predicted.csv" in text
+    assert len(columns(tmp_path / "demo" / "predicted.csv")["accel_mean"]) == 33
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("$"))
