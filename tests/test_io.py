@@ -100,13 +100,6 @@ def mixtures_equal(one, other):
 
 SEVERAL_OUTPUTS = ["kernel default", "structure random", "overlap by distance", "adaptive", "gp"]
 SEVERAL_OUTPUTS += ["committee ProductOfExperts"]
-    "kernel default",
-    "structure random",
-    "overlap by distance",
-    "adaptive",
-    "gp",
-    "committee ProductOfExperts",
-]
 
 
 @pytest.mark.parametrize(
