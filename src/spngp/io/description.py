@@ -1,14 +1,20 @@
 """A model as a list of plain records and a set of arrays, and back.
 
-Every object becomes one record ``[type, contents]``; contents refer to other records by their position, parts before
-wholes, so shared parts stay shared and nothing can refer to itself. What may appear is a closed list: classes are named
-by the key of :data:`CLASSES` and never looked up by what a file says.
+Every object becomes one record ``[type, contents]``, a line of JSON; contents refer to other records by their position,
+parts before wholes, so shared parts stay shared and nothing can refer to itself. What may appear is a closed list:
+classes are named by the key of :data:`CLASSES` and never looked up by what a file says.
+
+Records are parsed when they are needed: opening a model of thousands of experts reads the network and leaves what is
+inside the experts for later.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -18,6 +24,7 @@ from numpy.typing import NDArray
 from spngp._linalg import Square
 from spngp.io.tensors import DTYPES, ModelFileError
 from spngp.leaf import ExactGP
+from spngp.learning import Learnt
 
 # Arrays up to this many bytes stand together in one array per type: an entry of their own would be longer than they.
 _SMALL = 1024
@@ -39,6 +46,7 @@ CLASSES: dict[str, str] = {
     "Learnt": "spngp.learning",
     "Standardiser": "spngp._standardise",
     "NoiseShape": "spngp.noise",
+    "Budget": "spngp._memory",
     "TableSchema": "spngp.tables.schema",
     "Column": "spngp.tables.schema",
     "ExactGP": "spngp.leaf",
@@ -61,8 +69,14 @@ SKLEARN_KERNELS = frozenset(
 
 _BIT_GENERATORS = frozenset(["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
 
-# A scalar stands for itself; a float that JSON does not know as {"float": "nan"}; anything else as {"@": position}.
+# What is left for later when its owner is put together, besides all that is inside a GP.
+_LATER = frozenset([("Learnt", "own")])
+
+# How a record refers to a part: a scalar stands for itself, a float that JSON does not know is {"float": "nan"}, an
+# array {"array": [tensor, offset, shape, order]}, a tuple of numbers {"tuple": [...]}, anything else {"@": position}.
 Reference = Any
+
+_to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 class Encoder:
@@ -70,93 +84,104 @@ class Encoder:
 
     Attributes
     ----------
-    records : list
-        One ``[type, contents]`` for each object, parts before wholes.
+    records : list of str
+        A line of JSON for each object, parts before wholes.
     tensors : dict of str to ndarray
         The arrays, in C order.
     """
 
     def __init__(self) -> None:
-        self.records: list[list[Any]] = []
+        self.records: list[str] = []
         self.tensors: dict[str, NDArray[Any]] = {}
         self._positions: dict[int, int] = {}
+        self._stored: dict[int, Reference] = {}
         self._alive: list[Any] = []  # an id means something only while its object lives
         self._pools: dict[str, list[NDArray[Any]]] = {}
         self._pool_sizes: dict[str, int] = {}
 
     def encode(self, root: Any) -> Reference:
         """Add an object with all its parts, without recursion: networks may be deep."""
-        pending: dict[int, tuple[str, Any, str]] = {}
-        stack: list[tuple[Any, str]] = [(root, "model")]
+        pending: dict[int, tuple[str, Any]] = {}
+        stack: list[Any] = [root]
         while stack:
-            value, name = stack[-1]
+            value = stack[-1]
             key = id(value)
-            if _is_scalar(value) or key in self._positions:
+            if key in self._positions:
                 stack.pop()
                 continue
             opened = key in pending
             if not opened:
-                pending[key] = (*_take_apart(value), name)
-                self._alive.append(value)
-            kind, contents, name = pending[key]
-            missing = [
-                (part, f"{kind}.{label}")
-                for label, part in _parts(kind, contents)
-                if not _is_scalar(part) and id(part) not in self._positions
-            ]
+                pending[key] = _take_apart(value)
+                self._alive += [value, pending[key]]
+            kind, contents = pending[key]
+            missing = [part for part in _parts(contents) if not _is_inline(part) and id(part) not in self._positions]
             if missing and opened:
                 raise ValueError(f"cannot save a {kind} that contains itself")
             if missing:
-                self._alive.append(contents)  # temporary containers must keep their ids
                 stack += missing
                 continue
             stack.pop()
             self._positions[key] = len(self.records)
-            self.records.append([kind, self._contents(kind, contents, name)])
-        return self._reference(root)
+            self.records.append(_to_json([kind, self._contents(kind, contents)]))
+        return self._reference(root, "model")
 
     def finish(self) -> None:
         """Put the small arrays together."""
         for name, parts in self._pools.items():
             self.tensors[name] = np.concatenate(parts)
 
-    def _contents(self, kind: str, contents: Any, name: str) -> Any:
-        if kind == "array":
-            return self._store(contents, name)
-        if kind == "strings":
-            return contents
-        if kind in ("list", "tuple", "slice"):
-            return [self._reference(part) for part in contents]
+    def _contents(self, kind: str, contents: Any) -> Any:
         if kind == "dict":
-            return [[self._reference(key), self._reference(part)] for key, part in contents.items()]
-        return {label: self._reference(part) for label, part in contents.items()}
+            return [[self._reference(key, "key"), self._reference(part, "value")] for key, part in contents.items()]
+        if isinstance(contents, dict):
+            return {label: self._reference(part, label) for label, part in contents.items()}
+        return [self._reference(part, kind) for part in contents]
 
-    def _reference(self, value: Any) -> Reference:
+    def _reference(self, value: Any, label: str) -> Reference:
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "OU":
+            return self._store(value, label)
+        if isinstance(value, tuple) and _is_inline(value):
+            return {"tuple": [self._reference(part, label) for part in value]}
         if not _is_scalar(value):
             return {"@": self._positions[id(value)]}
         if isinstance(value, np.generic):
             value = value.item()
         return {"float": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
-    def _store(self, array: NDArray[Any], name: str) -> list[Any]:
-        """Where the array is kept: tensor, offset in it (none: all of it), shape, memory order."""
+    def _store(self, array: NDArray[Any], label: str) -> Reference:
+        """Where an array is kept: tensor, offset in it (none: all of it), shape, memory order."""
+        if id(array) in self._stored:
+            return self._stored[id(array)]
         if array.dtype not in DTYPES:
-            raise ValueError(f"cannot save an array of type {array.dtype}, in {name}")
+            raise ValueError(f"cannot save an array of type {array.dtype}, in {label}")
         order = "F" if array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         flat = np.ascontiguousarray(array.T if order == "F" else array)
         if flat.nbytes > _SMALL:
-            tensor = f"{name.rpartition('.')[2].lstrip('_')}.{len(self.records)}"
+            tensor, offset = f"{label.lstrip('_')}.{len(self.records)}", None
             self.tensors[tensor] = flat
-            return [tensor, None, list(array.shape), order]
-        tensor = f"small.{array.dtype.name}"
-        offset = self._pool_sizes.get(tensor, 0)
-        self._pools.setdefault(tensor, []).append(flat.ravel())
-        self._pool_sizes[tensor] = offset + flat.size
-        return [tensor, offset, list(array.shape), order]
+        else:
+            tensor = f"small.{array.dtype.name}"
+            offset = self._pool_sizes.get(tensor, 0)
+            self._pools.setdefault(tensor, []).append(flat.ravel())
+            self._pool_sizes[tensor] = offset + flat.size
+        self._alive.append(array)
+        self._stored[id(array)] = {"array": [tensor, offset, list(array.shape), order]}
+        return self._stored[id(array)]
 
 
 def _is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | np.bool_ | np.integer | np.floating)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number)
+
+
+def _is_inline(value: Any) -> bool:
+    """Whether a part is written where it is referred to: what is small, or kept among the arrays."""
+    if isinstance(value, tuple):  # numbers, or a box: tuples of numbers
+        return all(_is_number(part) or (isinstance(part, tuple) and all(map(_is_number, part))) for part in value)
+    return _is_scalar(value) or (isinstance(value, np.ndarray) and value.dtype.kind not in "OU")
 
 
 def _take_apart(value: Any) -> tuple[str, Any]:
@@ -166,15 +191,15 @@ def _take_apart(value: Any) -> tuple[str, Any]:
     if isinstance(value, slice):
         return "slice", (value.start, value.stop, value.step)
     if isinstance(value, np.ndarray):
-        return ("strings", [str(item) for item in value]) if value.dtype.kind in "OU" else ("array", value)
+        return "strings", [str(item) for item in value]
     if isinstance(value, Square):
         return "Square", {"array": value.array}
     if isinstance(value, np.random.Generator):
         return "Generator", {"state": value.bit_generator.state}
     if isinstance(value, np.random.RandomState):
         return "RandomState", {"state": value.get_state(legacy=False)}
-    if isinstance(value, StoredGP):
-        return "ExactGP", value.attributes()
+    if isinstance(value, Deferred):
+        return type(value).__mro__[2].__name__, value.attributes()
     kind, name = type(value), type(value).__name__
     if name in CLASSES and kind is class_of(name):
         return name, _attributes(value)
@@ -191,44 +216,55 @@ def _attributes(value: Any) -> dict[str, Any]:
     return {**{slot: getattr(value, slot) for slot in slots}, **getattr(value, "__dict__", {})}
 
 
+@cache
 def class_of(name: str) -> type:
     """The class that a record's type stands for."""
     kind: type = getattr(import_module(CLASSES[name]), name)
     return kind
 
 
-def _parts(kind: str, contents: Any) -> Iterator[tuple[str, Any]]:
-    if kind in ("list", "tuple", "slice"):
-        yield from ((kind, part) for part in contents)
-    elif kind not in ("array", "strings"):
-        yield from ((str(label), part) for label, part in contents.items())
+def _parts(contents: Any) -> Iterator[Any]:
+    yield from contents.values() if isinstance(contents, dict) else contents
 
 
-class StoredGP(ExactGP):
-    """A GP of a model file: each thing it holds is read, and checked, when first asked for."""
+class Deferred:
+    """An object of a model file, some of whose attributes are read, and checked, when first asked for."""
 
-    def __init__(self, stored: dict[str, Reference], decode: Callable[[Reference], Any]) -> None:
-        self.__dict__.update(_stored=stored, _decode=decode)
+    @staticmethod
+    def make(kind: type, references: Callable[[], dict[str, Reference]], decode: Callable[[Reference], Any]) -> Any:
+        """An instance of a subclass of this one; ``references`` gives what each deferred attribute stands for."""
+        value: Any = object.__new__(kind)
+        value.__dict__.update(_references=references, _decode=decode)
+        return value
 
     def __getattr__(self, name: str) -> Any:
-        stored = self.__dict__.get("_stored", {})
-        if name not in stored:
-            raise AttributeError(f"ExactGP has no attribute {name!r}")
-        value = self.__dict__[name] = self.__dict__["_decode"](stored[name])
+        references = self.__dict__.get("_references", dict)() if not name.startswith("__") else {}
+        if name not in references:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        value = self.__dict__[name] = self.__dict__["_decode"](references[name])
         return value
 
     def attributes(self) -> dict[str, Any]:
-        """Everything a plain GP would hold."""
-        return {name: getattr(self, name) for name in self.__dict__["_stored"]}
+        """Everything a plain object would hold."""
+        names = [*self.__dict__.get("_references", dict)(), *self.__dict__]
+        return {name: getattr(self, name) for name in dict.fromkeys(names) if name not in ("_references", "_decode")}
 
     def __reduce__(self) -> Any:
-        return _plain_gp, (self.attributes(),)
+        return _plain, (type(self).__mro__[2], self.attributes())
 
 
-def _plain_gp(attributes: dict[str, Any]) -> ExactGP:
-    gp = object.__new__(ExactGP)
-    gp.__dict__.update(attributes)
-    return gp
+def _plain(kind: type, attributes: dict[str, Any]) -> Any:
+    value: Any = object.__new__(kind)
+    value.__dict__.update(attributes)
+    return value
+
+
+class StoredGP(Deferred, ExactGP):
+    """A GP of a model file."""
+
+
+class StoredLearnt(Deferred, Learnt):
+    """What was learnt, of a model file; the network without context waits for an update."""
 
 
 class Decoder:
@@ -236,74 +272,82 @@ class Decoder:
 
     Parameters
     ----------
-    records : list
-        As the encoder left them.
+    records : list of bytes
+        Lines as the encoder left them.
     tensor : callable
         Given a name: the array.
     source : str
         The file, for errors.
     """
 
-    def __init__(self, records: list[Any], tensor: Callable[[str], NDArray[Any]], source: str) -> None:
+    def __init__(self, records: list[bytes], tensor: Callable[[str], NDArray[Any]], source: str) -> None:
         self._records, self._tensor, self._source = records, tensor, source
         self._done: dict[int, Any] = {}
 
     def decode(self, reference: Reference) -> Any:
         """The object a reference stands for."""
-        try:
+        with self._guard():
             return self._decode(reference)
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        """Whatever does not fit means a damaged or hostile file."""
+        try:
+            yield
         except ModelFileError:
             raise
-        except (LookupError, TypeError, ValueError, AttributeError, ImportError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
             raise ModelFileError(f"{self._source} is damaged: its description makes no model ({error})") from None
 
     def _decode(self, reference: Reference) -> Any:
         """Parts before wholes, without recursion."""
-        if not isinstance(reference, dict):
-            return reference
-        if "float" in reference:
-            return float(reference["float"])
-        stack = [_position(reference, len(self._records))]
+        parsed: dict[int, tuple[str, Any]] = {}
+        stack = _positions([reference], len(self._records))
         while stack:
             position = stack[-1]
             if position in self._done:
                 stack.pop()
-                continue
-            kind, contents = self._records[position]
-            missing = []
-            if kind != "ExactGP":
-                for part in _references(kind, contents):
-                    below = _position(part, position)
-                    if below not in self._done:
-                        missing.append(below)
-            if missing:
-                stack += missing
-                continue
-            stack.pop()
-            self._done[position] = self._build(kind, contents)
-        return self._done[_position(reference, len(self._records))]
+            elif self._records[position].startswith(b'["ExactGP",'):
+                self._done[position] = Deferred.make(StoredGP, partial(self._gp_references, position), self.decode)
+            elif position in parsed:
+                self._done[position] = self._build(*parsed.pop(position))
+            else:
+                kind, contents = parsed[position] = tuple(json.loads(self._records[position]))
+                if kind == "dict":
+                    contents = [part for pair in contents for part in pair]
+                elif isinstance(contents, dict):
+                    contents = [part for label, part in contents.items() if (kind, label) not in _LATER]
+                stack += [below for below in _positions(contents, position) if below not in self._done]
+        return self._ready(reference)
+
+    def _gp_references(self, position: int) -> dict[str, Reference]:
+        with self._guard():
+            references: dict[str, Reference] = dict(json.loads(self._records[position])[1])
+            _positions(references.values(), position)
+        return references
 
     def _ready(self, reference: Reference) -> Any:
-        """The object, its record being done."""
+        """The object a reference stands for, its record being done."""
         if not isinstance(reference, dict):
             return reference
-        return self._done[reference["@"]] if "@" in reference else float(reference["float"])
+        if "@" in reference:
+            return self._done[reference["@"]]
+        if "array" in reference:
+            return self._array(*reference["array"])
+        if "tuple" in reference:
+            return tuple([self._ready(part) for part in reference["tuple"]])
+        return float(reference["float"])
 
     def _build(self, kind: str, contents: Any) -> Any:
-        if kind == "array":
-            return self._array(*contents)
         if kind == "strings":
             return np.array([str(item) for item in contents], dtype=object)
-        if kind in ("list", "tuple"):
-            items = [self._ready(part) for part in contents]
-            return items if kind == "list" else tuple(items)
-        if kind == "slice":
-            return slice(*(self._ready(part) for part in contents))
         if kind == "dict":
             return {self._ready(key): self._ready(part) for key, part in contents}
-        if kind == "ExactGP":
-            return StoredGP(contents, self.decode)
-        attributes = {label: self._ready(part) for label, part in contents.items()}
+        if kind in ("list", "tuple", "slice"):
+            items = [self._ready(part) for part in contents]
+            return items if kind == "list" else tuple(items) if kind == "tuple" else slice(*items)
+        later = {label: part for label, part in contents.items() if (kind, label) in _LATER}
+        attributes = {label: self._ready(part) for label, part in contents.items() if label not in later}
         if kind == "Square":
             return Square(attributes["array"])
         if kind == "Generator":
@@ -313,6 +357,8 @@ class Decoder:
         if kind.startswith("sklearn.") and kind.removeprefix("sklearn.") in SKLEARN_KERNELS:
             return getattr(import_module(_SKLEARN), kind.removeprefix("sklearn."))(**attributes)
         value: Any = object.__new__(class_of(kind))
+        if later:
+            value = Deferred.make(StoredLearnt, lambda: later, self.decode)
         for label, part in attributes.items():
             object.__setattr__(value, label, part)
         return value
@@ -326,23 +372,13 @@ class Decoder:
         return flat.reshape(shape[::-1]).T if order == "F" else flat.reshape(shape)
 
 
-def _references(kind: str, contents: Any) -> Iterator[Reference]:
-    if kind in ("array", "strings"):
-        return
-    if kind == "dict":
-        for key, part in contents:
-            yield from (reference for reference in (key, part) if isinstance(reference, dict) and "@" in reference)
-    else:
-        parts = contents if isinstance(contents, list) else contents.values()
-        yield from (part for part in parts if isinstance(part, dict) and "@" in part)
-
-
-def _position(reference: Reference, end: int) -> int:
-    """Position of a record, which must come before ``end``: parts stand before wholes."""
-    position = reference["@"]
-    if type(position) is not int or not 0 <= position < end:
-        raise ValueError(f"record {position!r} out of order")
-    return position
+def _positions(references: Iterable[Reference], end: int) -> list[int]:
+    """Positions of the records referred to, which must come before ``end``: parts stand before wholes."""
+    found = [reference["@"] for reference in references if isinstance(reference, dict) and "@" in reference]
+    for position in found:
+        if type(position) is not int or not 0 <= position < end:
+            raise ValueError(f"record {position!r} out of order")
+    return found
 
 
 def _bit_generator(state: dict[str, Any]) -> Any:

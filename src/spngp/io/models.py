@@ -14,7 +14,7 @@ from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
 SCHEMA = 1  # raised whenever what a record holds changes
 
-_DESCRIPTION = "description"  # the array of bytes that holds the JSON text
+_DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 _ESTIMATORS = [name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.committees")]
 
 
@@ -45,14 +45,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     encoder = Encoder()
     root = encoder.encode(model)
     encoder.finish()
-    description = {
+    about = {
         "spngp": __version__,
         "model": root,
-        "records": encoder.records,
-        "checksums": {name: checksum(array) for name, array in encoder.tensors.items()},
-        "layout": {name: [array.dtype.str, list(array.shape)] for name, array in encoder.tensors.items()},
+        "arrays": {
+            name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in encoder.tensors.items()
+        },
     }
-    text = json.dumps(description, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = "\n".join([json.dumps(about), *encoder.records])
     described = np.frombuffer(text.encode(), dtype=np.uint8)
     metadata = {"schema": SCHEMA, "checksum": checksum(described)}
     write(path, {**encoder.tensors, _DESCRIPTION: described}, metadata)
@@ -91,15 +91,15 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         described = file.array(_DESCRIPTION)
         if checksum(described) != file.metadata["checksum"]:
             raise file.damaged("its description")
-        description = json.loads(described.tobytes())
-        file.checksums = description["checksums"]
-        layout = {name: (dtype, tuple(shape)) for name, (dtype, shape) in description["layout"].items()}
-        found = {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}
-        if found != layout or set(file.checksums) != set(layout):
+        first, *records = described.tobytes().split(b"\n")
+        about = json.loads(first)
+        expected = {name: (dtype, tuple(shape)) for name, (dtype, shape, _) in about["arrays"].items()}
+        if expected != {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}:
             raise file.damaged("its header")
+        file.checksums = {name: total for name, (_, _, total) in about["arrays"].items()}
         if verify:
             file.check_all()
-        model = Decoder(description["records"], file.array, str(file.path)).decode(description["model"])
+        model = Decoder(records, file.array, str(file.path)).decode(about["model"])
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
