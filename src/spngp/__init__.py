@@ -6,11 +6,12 @@ from spngp._version import __version__
 
 if TYPE_CHECKING:
     from spngp.estimators import GPRegressor, SPNGPRegressor
+    from spngp.io import load
 
-__all__ = ["GPRegressor", "SPNGPRegressor", "__version__"]
+__all__ = ["GPRegressor", "SPNGPRegressor", "__version__", "load"]
 
 # Where each public name lives. It is imported when first asked for, so that `spngp --help` need not wait for SciPy.
-_HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators"}
+_HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators", "load": "spngp.io"}
 
 
 def __getattr__(name: str) -> Any:

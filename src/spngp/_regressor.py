@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any) -> Self:
         """Learn from the rows, or leave the model as it was."""
         before = dict(self.__dict__)
+        self.__dict__.pop("table_", None)  # what the command line noted about other data
         try:
             return self._learn(X, y)
         except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
@@ -91,6 +93,12 @@ class Regressor(RegressorMixin, BaseEstimator):
             return mixture.scaled(self._outputs.scale, self._outputs.mean)
         mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
         return mixture if self._y_is_flat else mixture.with_outputs_axis()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""
+        from spngp.io import save  # the edges know the estimators, not the other way round
+
+        save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

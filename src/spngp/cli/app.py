@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from spngp._version import __version__
-from spngp.cli import data, demo, reproduce
+from spngp.cli import data, demo, evaluate, fit, inspect, predict, report, reproduce
 from spngp.cli.failures import describe
 from spngp.cli.terminal import note
 
@@ -95,6 +95,11 @@ def add_command(function: Callable[..., None], example: str, name: str | None = 
     app.command(name or function.__name__, epilog=f"Example: [bold]{example}[/bold]")(function)
 
 
+add_command(fit.fit, "spngp fit bikes.csv --target count --one-hot weather -o bikes.spngp")
+add_command(predict.predict, "spngp predict bikes.spngp new.csv --interval 0.9 -o predicted.csv")
+add_command(evaluate.evaluate, "spngp evaluate bikes.spngp test.csv")
+add_command(inspect.inspect, "spngp inspect bikes.spngp")
+add_command(report.report, "spngp report bikes.spngp test.csv -o report.html")
 add_command(demo.demo, "spngp demo")
 add_command(reproduce.reproduce, "spngp reproduce motorcycle")
 app.add_typer(data.commands, name="data", help="Data sets: which there are, and where.")

@@ -34,22 +34,50 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], text_columns: int = 1) -> None:
     """A table whose first ``text_columns`` columns are text and the rest numbers."""
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if i < text_columns else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(shown(value)) for value in row))
-    console().print(table)
+    _print_titled(title, table)
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     """Names and values, one a line."""
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, show_header=False, pad_edge=False)
+    table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(Text(name), Text(shown(value)))
-    console().print(table)
+    _print_titled(title, table)
+
+
+def _print_titled(title: str, table: Table) -> None:
+    out = console()
+    out.print()
+    out.print(Text(title, style="bold"))
+    out.print(table)
+
+
+def print_bars(title: str, labels: Sequence[str], shares: Sequence[float]) -> None:
+    """A bar for each share, drawn with characters."""
+    longest = max([*shares, 1e-12])
+    rows = zip(labels, shares, strict=True)
+    lines = [f"  {label:>8} {share:6.1%} {'█' * round(40 * share / longest)}" for label, share in rows]
+    out = console()
+    out.print()
+    out.print(Text(title, style="bold"))
+    out.print("\n".join(lines), soft_wrap=True)
+
+
+def shortened(names: Sequence[str], most: int = 6) -> str:
+    """The first names of a list, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def megabytes(size: int) -> str:
+    """A file's size as people read it."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
 
 
 def shown(value: Any) -> str:
