@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class ExactGP:
     _noise: ParameterTable
     _X: Array
     _y: Array
-    _L: Square
+    _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
     _alpha: Array
     _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
 
@@ -143,7 +144,7 @@ class ExactGP:
         """Drop all data, in the constructor and on a fresh copy."""
         self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
-        self._L = Square.zeros(0)
+        self._L = None
 
     @property
     def noise_variance(self) -> float:
@@ -192,12 +193,15 @@ class ExactGP:
         gradient = by_kernel[table.free]
         return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
 
-    def condition(self, X: Any, y: Any, X_context: Any = None, y_context: Any = None) -> ExactGP:
+    def condition(
+        self, X: Any, y: Any, X_context: Any = None, y_context: Any = None, *, keep_factor: bool = True
+    ) -> ExactGP:
         """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
 
         ``X_context`` and ``y_context`` are rows that it also sees when it predicts but that do not enter
         :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
-        the whole factor, and one factorisation serves both.
+        the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
+        O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
         """
         X, y = self._checked(X, y, "X", "y")
         if X_context is None:
@@ -210,7 +214,7 @@ class ExactGP:
                 raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
         own, n_new = self.n_own, y.size
         if n_new + y_context.size == 0:
-            return self
+            return self.with_factor() if keep_factor else self
         old_X = self._X if self._y.size else X[:0]
         if old_X.shape[1] != X.shape[1]:
             raise ValueError(f"X must have {old_X.shape[1]} columns as before, got {X.shape[1]}")
@@ -220,8 +224,9 @@ class ExactGP:
         gp.n_own = own + n_new
         try:
             with _overflow_is_checked():
-                gp._L, gp._jitter = self._factor(gp._X, gp.n_own)
-                gp._solve()
+                L, gp._jitter = self._factor(gp._X, gp.n_own, scratch=not keep_factor)
+                gp._solve(L)
+                gp._L = L if keep_factor else None
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(
                 f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
@@ -229,30 +234,48 @@ class ExactGP:
             ) from None
         return gp
 
-    def _factor(self, X: Array, n_own: int) -> tuple[Square, float]:
-        """Factor for own rows followed by context, and the jitter of the own rows.
+    def _factor(self, X: Array, n_own: int, scratch: bool) -> tuple[Square, float]:
+        """Factor for own rows followed by context, and the jitter of the own rows; in scratch memory if asked.
 
         Without jitter one factorisation serves all, or extends that of the rows already owned. Where jitter is needed,
         own rows are factored as if they came at once and without context: neither changes the evidence.
         """
-        noise = self.noise_variance
+        n, noise = X.shape[0], self.noise_variance
         with contextlib.suppress(NotPositiveDefiniteError):
-            if self.n_own and not self._jitter:
+            if self._L is not None and self.n_own and not self._jitter:
                 return self._extend(self._L.leading(self.n_own), X, noise, (0.0,)), 0.0
-            L = Square.zeros(X.shape[0])
-            return L, L.factor(self.kernel.packed(X), noise, jitters=(0.0,))
+            L = Square.scratch(n) if scratch else Square.zeros(n)
+            return L, L.factor_filled(partial(self.kernel.fill, X, L), noise, jitters=(0.0,))
         L = Square.zeros(n_own)
-        jitter = L.factor(self.kernel.packed(X[:n_own]), noise)
-        return L if n_own == X.shape[0] else self._extend(L, X, noise + jitter, JITTERS), jitter
+        jitter = L.factor_filled(partial(self.kernel.fill, X[:n_own], L), noise)
+        return L if n_own == n else self._extend(L, X, noise + jitter, JITTERS), jitter
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether the Cholesky factor is in memory, 8n² bytes."""
+        return self._L is not None
+
+    def with_factor(self) -> ExactGP:
+        """The same GP with its Cholesky factor in memory."""
+        if self._L is not None or not self._y.size:
+            return self
+        gp = copy.copy(self)
+        gp._L = self._factor(self._X, self.n_own, scratch=False)[0]
+        return gp
+
+    def _present_factor(self) -> Square:
+        """The factor as kept, or made again in the thread's scratch memory, where it stays until the next one."""
+        if self._L is not None:
+            return self._L
+        return self._factor(self._X, self.n_own, scratch=True)[0]
 
     def _extend(self, L: Square, X: Array, noise: float, jitters: tuple[float, ...]) -> Square:
         """From the factor of the first rows of X to that of all."""
         n = L.n
         return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise, jitters)
 
-    def _solve(self) -> None:
-        own, L = self.n_own, self._L
-        z = self._y.copy()
+    def _solve(self, L: Square) -> None:
+        own, z = self.n_own, self._y.copy()
         log_determinant = L.log_determinant()
         L.solve(z)
         quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
@@ -277,12 +300,13 @@ class ExactGP:
         X = self._rows(X, "X")
         with _overflow_is_checked():
             mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
-            if self._y.size:
+            if self._y.size and X.shape[0]:
+                L = self._present_factor()
                 for start in range(0, X.shape[0], _BLOCK):
                     block = slice(start, start + _BLOCK)
                     cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
                     mean[block] = self._alpha @ cross
-                    self._L.solve(cross)
+                    L.solve(cross)
                     variance[block] -= np.einsum("ij,ij->j", cross, cross)
                 np.maximum(variance, 0.0, out=variance)
         return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_variance, X)
@@ -295,7 +319,7 @@ class ExactGP:
             if self._y.size:
                 cross = self.kernel._gram(X, self._X).T
                 mean = self._alpha @ cross
-                self._L.solve(cross)
+                self._present_factor().solve(cross)
                 covariance -= cross.T @ cross
         if not latent:
             np.einsum("ii->i", covariance)[:] += self.noise_variance

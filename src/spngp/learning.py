@@ -7,11 +7,12 @@ in alternation: first on a random subset, then on sampled local regions, which s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
+from spngp._memory import Budget
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
@@ -59,6 +60,7 @@ class Plan:
     overlap: float | Array
     block_size: int
     n_jobs: int | None = None
+    budget: Budget = field(default_factory=Budget)
     subset_size: int = 500
     n_sampled_regions: int = 12
     n_rounds: int = 2
@@ -92,6 +94,7 @@ class Learnt:
     scales: Array
     overlap: float | Array
     block_size: int
+    budget: Budget
     X: Array
     Y: Array
 
@@ -99,6 +102,9 @@ class Learnt:
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
+    largest = min(X.shape[0], plan.block_size)
+    share = 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
+    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = [list(templates) for templates in plan.templates]
         scales = metric(tied, X.shape[1])
@@ -116,26 +122,33 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             regions, lambda region, k: list(zip(plan.labels, experts[id(region), k], strict=True)), Y.shape[1]
         )
         progress.stage("leaves", 0)
-        own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs)
         tiles = [region.box for region in tiling(regions)]
-        learnt = _with_context(Learnt(own, own, tiles, scales, plan.overlap, plan.block_size, X, Y), plan.n_jobs)
+        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0])
+        learnt = add_rows(unseen, X, Y, plan.n_jobs)
     convergence.warn()
     return learnt
 
 
 def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
+
+    def within_budget(sizes: list[int]) -> list[bool]:
+        return learnt.budget.keep(sizes, X.shape[1])
+
     with one_blas_thread():
-        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs)
-        X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        return _with_context(replace(learnt, own=own, network=own, X=X, Y=Y), n_jobs)
+        sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
+        # leaves with context are factored again: until then evidence is all that is wanted of them
+        keep = conditioning.no_factors if sees_context else within_budget
+        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs, keep=keep)
+        if learnt.Y.size:
+            X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
+        learnt = replace(learnt, own=own, network=own, X=X, Y=Y)
+        return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
 
 
-def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
+def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -> Learnt:
     """The network with context rows for the experts that count."""
     overlap = learnt.overlap
-    if np.ndim(overlap) == 0 and not overlap:
-        return learnt
     context: conditioning.Context
     if np.ndim(overlap):
         context = conditioning.within_distance(learnt.X, overlap)
@@ -145,7 +158,7 @@ def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
         rows = {item.box: own for item, own in zip(placed, route(placed, learnt.X), strict=True)}
         context = NearestContext(learnt.X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     network = conditioning.add_context(
-        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs
+        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs, keep=keep
     )
     return replace(learnt, network=network)
 
