@@ -21,7 +21,7 @@ from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
-from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
+from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
 # Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
 _LEAST_WEIGHT = 1e-10
@@ -70,6 +70,7 @@ class Plan:
     subset_evaluations: int = 80
     tied_evaluations: int = 40
     expert_evaluations: int = 15
+    expert_tolerance: float = 5e-4  # nats per row
 
 
 @dataclass
@@ -242,6 +243,11 @@ def _tied_std(name: str, plan: Plan) -> float:
     return plan.variance_prior_std if name.split(".")[-1] == "variance" else np.inf
 
 
+def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
+    """So many of the items, evenly spaced."""
+    return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
+
+
 def _expert_std(name: str, plan: Plan) -> float:
     shape = ("length_scale", "period", "alpha")
     return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
@@ -265,6 +271,12 @@ def _experts(
     tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): _at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
+    curvatures: dict[tuple[int, int], Array] = {}
+    if adapts and plan.hyperparameters == "adaptive":
+        typical = _spread_out(list(used.values()), max(1, min(3, len(used) // 32)))
+        for k in range(len(tied)):
+            blocks = _blocks(typical, X, Y[:, k])
+            curvatures.update({(k, j): mean_curvature(gp, blocks, plan.n_jobs) for j, gp in enumerate(tied[k])})
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
@@ -276,7 +288,7 @@ def _experts(
             fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
         else:
             prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
-            fitted = fit_adaptive(gp, block, prior, plan.expert_evaluations)
+            fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
         progress.advance()
         return fitted
 
