@@ -274,7 +274,7 @@ class Square:
                 return jitter
         raise self._not_positive_definite(float(diagonal.sum()) / self.n, jitters)
 
-    def factor_filled(self, fill: Call, noise: float, jitters: tuple[float, ...] = JITTERS) -> float:
+    def factor_filled(self, fill: Call, noise: Array | float, jitters: tuple[float, ...] = JITTERS) -> float:
         """As :meth:`factor`, for a covariance that ``fill`` writes into the triangle, once per jitter tried."""
         if self.n == 0:
             return 0.0

@@ -41,7 +41,8 @@ class Budget:
     def keep(self, sizes: Sequence[int], n_inputs: int) -> list[bool]:
         """For leaves of so many rows each, whether they may keep their factors: the first may, while there is room."""
         n = np.asarray(sizes, dtype=np.float64)
-        rest = self.limit * GIGABYTE - self.needed(int(n.max(initial=0.0)), float(n.sum()), n_inputs)
+        possible = n[8.0 * n * n <= self.limit * GIGABYTE]  # the others are rows repeated many times, and merged
+        rest = self.limit * GIGABYTE - self.needed(int(possible.max(initial=0.0)), float(n.sum()), n_inputs)
         return (np.cumsum(8.0 * n * n) <= rest).tolist()
 
     def check(self, largest: int, n_rows: float, n_inputs: int) -> None:

@@ -230,9 +230,10 @@ class SPNGPRegressor(_NetworkRegressor):
         and outputs are brought to standard deviation one). By default two sums of a slow and a fast kernel.
     max_leaf_size : int
         Regions with more rows are cut.
-    overlap : float or sequence of float
+    overlap : float or sequence of float, optional
         How many rows beyond its border an expert sees when it predicts, per row of its own, nearest first in the
-        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none.
+        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none. By default 3,
+        and less from 25,000 rows on (:func:`spngp.defaults.overlap`).
     structure : {"compact", "random", "equal-width"} or strategy
         How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
         of :mod:`spngp.structure`, which then decides on sizes and spacings in standardised units.
@@ -278,7 +279,7 @@ class SPNGPRegressor(_NetworkRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
         "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
-        "overlap": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "overlap": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "structure": [StrOptions({"compact", "random", "equal-width"}), Compact, EqualWidth, RandomAxes],
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
         "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
@@ -293,7 +294,7 @@ class SPNGPRegressor(_NetworkRegressor):
         self,
         kernels: Any = None,
         max_leaf_size: int = 500,
-        overlap: Any = 3.0,
+        overlap: Any = None,
         structure: Any = "compact",
         n_partitions: int = 1,
         hyperparameters: str = "adaptive",
@@ -337,7 +338,7 @@ class SPNGPRegressor(_NetworkRegressor):
         return lambda scales: structure
 
     def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
-        overlap, d = self.overlap, inputs.scale.size
+        overlap, d = defaults.overlap(n_rows) if self.overlap is None else self.overlap, inputs.scale.size
         if np.ndim(overlap):
             distances = as_floats(overlap, "overlap")
             if distances.shape != (d,) or not (distances >= 0).all():

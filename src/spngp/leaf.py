@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._repeated import Repeats, merge
 from spngp._typing import Array, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
 _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
 
 
@@ -126,6 +128,7 @@ class ExactGP:
     _y: Array
     _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
     _alpha: Array
+    _repeats: Repeats | None = None  # of own rows that occur several times and are one row of _X, with their mean in _y
     _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
@@ -142,7 +145,7 @@ class ExactGP:
 
     def _forget(self) -> None:
         """Drop all data, in the constructor and on a fresh copy."""
-        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
+        self.log_evidence, self.n_own, self._jitter, self._repeats = 0.0, 0, 0.0, None
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
         self._L = None
 
@@ -154,7 +157,12 @@ class ExactGP:
     @property
     def n_context(self) -> int:
         """Rows that inform predictions but not the evidence."""
-        return self._y.size - self.n_own
+        return self._y.size - self._n_first
+
+    @property
+    def _n_first(self) -> int:
+        """Own rows of the matrix: the distinct ones where equal rows were taken together."""
+        return self.n_own if self._repeats is None else self._repeats.counts.size
 
     @property
     def theta(self) -> Array:
@@ -212,19 +220,29 @@ class ExactGP:
             X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
             if X_context.shape[1] != X.shape[1]:
                 raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
-        own, n_new = self.n_own, y.size
+        own, n_new = self._n_first, y.size
         if n_new + y_context.size == 0:
             return self.with_factor() if keep_factor else self
         old_X = self._X if self._y.size else X[:0]
         if old_X.shape[1] != X.shape[1]:
             raise ValueError(f"X must have {old_X.shape[1]} columns as before, got {X.shape[1]}")
         gp = copy.copy(self)
-        gp._X = np.vstack([old_X[:own], X, old_X[own:], X_context])
-        gp._y = np.concatenate([self._y[:own], y, self._y[own:], y_context])
-        gp.n_own = own + n_new
+        own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
+        gp.n_own = self.n_own + n_new
+        if gp.n_own > _MERGED_ABOVE and self.noise_variance > 0:
+            known = self._repeats or Repeats(np.ones(own), 0.0)
+            merged_X, merged_y, repeats = merge(
+                own_X, own_y, np.concatenate([known.counts, np.ones(n_new)]), known.scatter
+            )
+            if merged_y.size < gp.n_own:
+                own_X, own_y, gp._repeats = merged_X, merged_y, repeats
+        gp._X = np.vstack([own_X, old_X[own:], X_context])
+        gp._y = np.concatenate([own_y, self._y[own:], y_context])
         try:
             with _overflow_is_checked():
-                L, gp._jitter = self._factor(gp._X, gp.n_own, scratch=not keep_factor)
+                extends = own > 0 and not self._jitter and gp._repeats is None
+                known = self._L.leading(own) if self._L is not None and extends else None
+                L, gp._jitter = gp._factor(known, scratch=not keep_factor)
                 gp._solve(L)
                 gp._L = L if keep_factor else None
         except NotPositiveDefiniteError as error:
@@ -234,21 +252,24 @@ class ExactGP:
             ) from None
         return gp
 
-    def _factor(self, X: Array, n_own: int, scratch: bool) -> tuple[Square, float]:
+    def _factor(self, known: Square | None, scratch: bool) -> tuple[Square, float]:
         """Factor for own rows followed by context, and the jitter of the own rows; in scratch memory if asked.
 
-        Without jitter one factorisation serves all, or extends that of the rows already owned. Where jitter is needed,
+        Without jitter one factorisation serves all, or extends what is known of the first rows. Where jitter is needed,
         own rows are factored as if they came at once and without context: neither changes the evidence.
         """
-        n, noise = X.shape[0], self.noise_variance
+        X, n, own, noise = self._X, self._y.size, self._n_first, self.noise_variance
+        per_row = np.full(n, noise)
+        if self._repeats is not None:
+            per_row[:own] /= self._repeats.counts
         with contextlib.suppress(NotPositiveDefiniteError):
-            if self._L is not None and self.n_own and not self._jitter:
-                return self._extend(self._L.leading(self.n_own), X, noise, (0.0,)), 0.0
+            if known is not None:
+                return self._extend(known, X, noise, (0.0,)), 0.0
             L = Square.scratch(n) if scratch else Square.zeros(n)
-            return L, L.factor_filled(partial(self.kernel.fill, X, L), noise, jitters=(0.0,))
-        L = Square.zeros(n_own)
-        jitter = L.factor_filled(partial(self.kernel.fill, X[:n_own], L), noise)
-        return L if n_own == n else self._extend(L, X, noise + jitter, JITTERS), jitter
+            return L, L.factor_filled(partial(self.kernel.fill, X, L), per_row, jitters=(0.0,))
+        L = Square.zeros(own)
+        jitter = L.factor_filled(partial(self.kernel.fill, X[:own], L), per_row[:own])
+        return L if own == n else self._extend(L, X, noise + jitter, JITTERS), jitter
 
     @property
     def has_factor(self) -> bool:
@@ -260,14 +281,14 @@ class ExactGP:
         if self._L is not None or not self._y.size:
             return self
         gp = copy.copy(self)
-        gp._L = self._factor(self._X, self.n_own, scratch=False)[0]
+        gp._L = self._factor(None, scratch=False)[0]
         return gp
 
     def _present_factor(self) -> Square:
         """The factor as kept, or made again in the thread's scratch memory, where it stays until the next one."""
         if self._L is not None:
             return self._L
-        return self._factor(self._X, self.n_own, scratch=True)[0]
+        return self._factor(None, scratch=True)[0]
 
     def _extend(self, L: Square, X: Array, noise: float, jitters: tuple[float, ...]) -> Square:
         """From the factor of the first rows of X to that of all."""
@@ -275,11 +296,13 @@ class ExactGP:
         return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise, jitters)
 
     def _solve(self, L: Square) -> None:
-        own, z = self.n_own, self._y.copy()
+        own, z = self._n_first, self._y.copy()
         log_determinant = L.log_determinant()
         L.solve(z)
         quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
         self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * _LOG_2PI
+        if self._repeats is not None:
+            self.log_evidence += self._repeats.log_density(self.noise_variance)
         L.solve_transposed(z)
         if not math.isfinite(log_determinant + self.log_evidence) or not np.isfinite(z).all():
             raise _out_of_range(self._y, L, log_determinant)

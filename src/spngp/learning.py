@@ -23,8 +23,8 @@ from spngp.structure import Region, Strategy, build_network, leaf_regions, tilin
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
-# Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
-_LEAST_WEIGHT = 1e-10
+# Experts less plausible than this get no context rows: much of the cost and hardly any of the prediction.
+_LEAST_WEIGHT = 0.01
 
 # Given length-scales: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
