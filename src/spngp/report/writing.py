@@ -67,11 +67,10 @@ def write_report(
     >>> import tempfile
     >>> from spngp import GPRegressor, datasets
     >>> from spngp.report import write_report
-    >>> data = datasets.load("motorcycle")
-    >>> train = data.X[:, 0].round(1) * 10 % 2 == 0
-    >>> model = GPRegressor(hyperparameters="fixed").fit(data.X[train], data.Y[train, 0])
+    >>> train, test = datasets.load("motorcycle").random_split(0.2)
+    >>> model = GPRegressor(hyperparameters="fixed").fit(train.X, train.Y[:, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = write_report(model, f"{folder}/report.html", data.X[~train], data.Y[~train, 0], title="A crash")
+    ...     file = write_report(model, f"{folder}/report.html", test.X, test.Y[:, 0], title="A crash")
     ...     print(file.name, file.stat().st_size < 5_000_000)
     report.html True
     """
