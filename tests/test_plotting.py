@@ -5,11 +5,21 @@ import itertools
 import numpy as np
 import pytest
 
-from spngp import GPRegressor, SPNGPRegressor, datasets
+from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
 from spngp.kernels import Linear, Matern, SquaredExponential
 from spngp.network import Leaf, Product, Split, Sum
-from spngp.plotting import DensityDisplay, KernelWeightsDisplay, NetworkDisplay, NoiseDisplay
+from spngp.plotting import (
+    CalibrationDisplay,
+    DensityDisplay,
+    KernelWeightsDisplay,
+    NetworkDisplay,
+    NoiseDisplay,
+    PlaneDisplay,
+    RegionsDisplay,
+)
+from spngp.plotting.experts import expert_regions
 from spngp.plotting.layout import layered
+from spngp.plotting.treemap import squarified
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -158,6 +168,73 @@ def test_a_tree_is_drawn_without_crossings_and_parents_in_the_middle():
     children = [[1, 2], [3, 4], [5, 6], [], [], [], []]
     layout = layered(children, [1.0] * 7, gap=0.5)
     assert layout.x.tolist() == pytest.approx([0, -1.5, 1.5, -2.25, -0.75, 0.75, 2.25])
+
+
+def test_plane_maps_mean_and_std_with_the_borders_of_regions(plane):
+    model = plane[2]
+    display = PlaneDisplay.from_estimator(model, output=1, n_points=12)
+    i, j = 3, 7
+    with pytest.warns(UserWarning, match="feature names"):
+        mean, std = model.predict([[display.x[i], display.y[j]]], return_std=True)
+    assert display.mean[j, i] == pytest.approx(mean[0, 1])
+    assert display.std[j, i] == pytest.approx(std[0, 1])
+    regions = [region for region in expert_regions(model, 1) if region.weight >= 0.01]
+    assert len(display.borders) == len(regions)
+    covered = sum((x1 - x0) * (y1 - y0) * weight for x0, x1, y0, y1, weight in display.borders)
+    assert covered == pytest.approx(np.ptp(display.x) * np.ptp(display.y), rel=0.02)  # they tile the map
+    assert display.axes_[0].get_ylabel() == "<b>$x$"
+    with pytest.raises(ValueError, match="two different inputs out of 2"):
+        PlaneDisplay.from_estimator(model, features=(1, 1))
+
+
+def test_regions_put_experts_together(plane):
+    model = plane[2]
+    for output, n_observed in enumerate([90, 80]):
+        regions = expert_regions(model, output)
+        assert sum(region.rows * region.weight for region in regions) == pytest.approx(n_observed)
+        assert all(sum(expert["share"] for expert in region.experts) == pytest.approx(1) for region in regions)
+    tiled = expert_regions(model, 0)
+    inside = np.array([region.contains(plane[0].to_numpy()) for region in tiled])
+    assert [int(column.sum()) for column in inside] == [region.rows for region in tiled]
+
+
+def test_evidence_of_disjoint_regions_adds_up_to_the_models(motorcycle):
+    X, y = motorcycle
+    model = SPNGPRegressor(max_leaf_size=30, hyperparameters="fixed", random_state=0).fit(X, y)
+    regions = expert_regions(model)
+    assert all(region.weight == pytest.approx(1) for region in regions)
+    assert sum(region.log_evidence for region in regions) == pytest.approx(model.log_evidence_)
+
+
+def test_treemap_has_the_areas_asked_for(plane):
+    areas = np.sort(np.random.default_rng(1).exponential(size=30))[::-1]
+    tiles = np.array(squarified(areas, 3.0, 2.0))
+    np.testing.assert_allclose(tiles[:, 2] * tiles[:, 3], areas / areas.sum() * 6.0)
+    assert tiles[:, :2].min() >= 0
+    assert (tiles[:, :2] + tiles[:, 2:]).max(axis=0) == pytest.approx([3.0, 2.0])
+    display = RegionsDisplay.from_estimator(plane[2], output=1)
+    assert len(display.ax_.patches) == sum(region.rows * region.weight > 0 for region in expert_regions(plane[2], 1))
+    display.figure_.canvas.draw()
+
+
+def test_calibration_counts_what_falls_inside(motorcycle, plane):
+    X, y = motorcycle
+    posterior = _posterior(motorcycle)
+    display = CalibrationDisplay.from_predictions(posterior.predict_dist(X), np.where(np.arange(y.size) < 3, np.nan, y))
+    assert display.pit.size == y.size - 3
+    line = display.axes_[1].lines[1]
+    share = metrics.coverage(posterior.predict_dist(X[3:]), y[3:], 0.8)
+    assert line.get_ydata()[80] == pytest.approx(share)
+    assert CalibrationDisplay.from_estimator(plane[2], plane[0], plane[1], output=1).pit.size == 80
+
+
+def test_lines_are_brighter_on_a_dark_background(model):
+    with plt.style.context("dark_background"):
+        dark = DensityDisplay.from_estimator(model)
+        assert dark.image_.get_cmap()(0.0)[:3] == (0.0, 0.0, 0.0)
+    light = DensityDisplay.from_estimator(model)
+    colours = [next(x.get_color() for x in d.ax_.lines if x.get_label() == "mean") for d in (dark, light)]
+    assert colours[0] != colours[1]
 
 
 def test_errors_name_what_is_allowed(model):

@@ -39,6 +39,7 @@ COLOURS = {
     "SPN-GP": "#888888",
     "SPN-GP*": "#000000",
 }
+STYLES = {"gPoE": "--"}  # its mean is the PoE's
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,9 @@ def _figure(rows: list[Row]) -> Any:
         for model, colour in COLOURS.items():
             own = sorted((row["rows_per_expert"], row[score]) for row in rows if row["model"] == model)
             width = 2.4 if model.startswith("SPN") else 1.4
-            ax.plot(*zip(*own, strict=True), "o-", color=colour, lw=width, ms=4.5, label=model)
+            ax.plot(
+                *zip(*own, strict=True), "o-", color=colour, lw=width, ms=4.5, ls=STYLES.get(model, "-"), label=model
+            )
             if score == "rmse" and model in PRINTED:
                 ax.plot(*zip(*PRINTED[model].items(), strict=True), "s", mfc="none", mec=colour, ms=7)
         for row in rows:

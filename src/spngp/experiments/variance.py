@@ -23,7 +23,7 @@ from spngp._typing import Array
 from spngp.committees import ProductOfExperts
 from spngp.experiments.cells import Cells, Row
 from spngp.experiments.files import markdown_table
-from spngp.experiments.kin40k import COLOURS
+from spngp.experiments.kin40k import COLOURS, STYLES
 from spngp.experiments.page import Page
 from spngp.kernels import SquaredExponential
 from spngp.predictive import GaussianMixture
@@ -70,8 +70,8 @@ def run(settings: Settings, cells: Cells) -> Page:
 {markdown_table(["model", *PANELS.values()], table)}
 
 From {few} to {many} experts; means over {settings.n_seeds} draws of {settings.n} rows; the function has standard
-deviation one, the noise {settings.noise_std:g}. One expert is the full GP (but for the rBCM, which weighs a single expert
-as well), so the left figures say what the right ones should be.
+deviation one, the noise {settings.noise_std:g}. One expert is the full GP (but for the rBCM, which weighs a single
+expert as well), so the left figures say what the right ones should be.
 """
     caption = (
         "The same rows with ever more experts. PoE becomes surer as each expert knows less, gPoE less sure than it "
@@ -148,7 +148,7 @@ def _figure(rows: list[Row]) -> Any:
         for model, colour in COLOURS.items():
             values = [_mean(rows, model, count, score) for count in counts]
             width = 2.4 if model.startswith("SPN") else 1.4
-            ax.plot(counts, values, "o-", color=colour, lw=width, ms=4.5, label=model)
+            ax.plot(counts, values, "o-", color=colour, lw=width, ms=4.5, ls=STYLES.get(model, "-"), label=model)
         ax.set_xscale("log", base=2)
         ax.set_xticks(counts, [str(count) for count in counts])
         ax.set(xlabel="experts", title=title)

@@ -20,18 +20,11 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
     "#f0e442",
 )
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, YELLOW)
-MEAN, INTERVAL = BLUE, VERMILION
 
 
 def axes(ax: Any, **figure: Any) -> Any:
     """The axes to draw on: as given, or those of a new figure."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: install spngp[plot]") from error
-    return plt.subplots(layout="constrained", **figure)[1]
+    return ax if ax is not None else _pyplot().subplots(layout="constrained", **figure)[1]
 
 
 def foreground() -> Any:
@@ -39,6 +32,25 @@ def foreground() -> Any:
     import matplotlib
 
     return matplotlib.rcParams["text.color"]
+
+
+def mean_colour(ax: Any) -> str:
+    """A blue that stands out from the background of the axes."""
+    red, green, blue, _ = ax.get_facecolor()
+    return BLUE if 0.3 * red + 0.6 * green + 0.1 * blue > 0.5 else SKY
+
+
+def two_axes(axes: Any, **figure: Any) -> Any:
+    """The two axes to draw on: as given, or those of a new figure, side by side."""
+    return axes if axes is not None else _pyplot().subplots(1, 2, layout="constrained", **figure)[1]
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: install spngp[plot]") from error
+    return plt
 
 
 def greys(ax: Any) -> Any:

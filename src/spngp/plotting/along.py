@@ -82,8 +82,8 @@ class KernelWeightsDisplay:
         for i, name in enumerate(self.names):
             ax.fill_between(self.x, below, tops[:, i], color=palette[name], lw=0, step="mid", label=name)
             below = tops[:, i]
-        ax.set(xlabel=self.xlabel, xlim=(self.x.min(), self.x.max()), ylim=(0, 1), yticks=[0, 0.5, 1])
-        ax.set_ylabel("kernel weight")
+        ax.set(ylabel="kernel weight", xlim=(self.x.min(), self.x.max()), ylim=(0, 1), yticks=[0, 0.5, 1])
+        ax.set_xlabel(self.xlabel, parse_math=False)
         if legend:
             ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(len(self.names), 4), frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -158,7 +158,9 @@ class NoiseDisplay:
         ax = _style.axes(ax, figsize=(6.4, 1.8))
         ax.fill_between(self.x, 0, self.noise_std, color=_style.VERMILION, alpha=0.25, lw=0, step="mid")
         ax.plot(self.x, self.noise_std, color=_style.VERMILION, lw=1.4, drawstyle="steps-mid")
-        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, xlim=(self.x.min(), self.x.max()))
+        ax.set(xlim=(self.x.min(), self.x.max()))
+        ax.set_xlabel(self.xlabel, parse_math=False)
+        ax.set_ylabel(self.ylabel, parse_math=False)
         ax.set_ylim(0, 1.1 * float(self.noise_std.max()) or 1.0)
         self.ax_, self.figure_ = ax, ax.figure
         return self

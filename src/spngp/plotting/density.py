@@ -162,16 +162,18 @@ class DensityDisplay:
         )
         if interval is not None:
             for border in self.mixture.interval(interval):
-                ax.plot(self.x, border, color=_style.INTERVAL, lw=0.9, label=f"{interval:.0%} interval")
+                ax.plot(self.x, border, color=_style.VERMILION, lw=0.9, label=f"{interval:.0%} interval")
         if mean:
-            ax.plot(self.x, self.mixture.mean, color=_style.MEAN, lw=1.6, label="mean")
+            ax.plot(self.x, self.mixture.mean, color=_style.mean_colour(ax), lw=1.6, label="mean")
         if self.X is not None and self.y is not None:
             style = {"color": _style.foreground(), "ms": 3.2, "mew": 0}
             ax.plot(self.X, self.y, "o", alpha=max(0.25, min(1.0, 30 / self.X.size**0.5)), label="data", **style)
         elif self.X is not None:
             base = np.full(self.X.size, 0.012)  # of the height of the axes
             ax.plot(self.X, base, "|", transform=ax.get_xaxis_transform(), color=_style.foreground(), ms=6, alpha=0.35)
-        ax.set(xlabel=self.xlabel, ylabel=self.ylabel, xlim=(self.x.min(), self.x.max()), ylim=(low, high))
+        ax.set(xlim=(self.x.min(), self.x.max()), ylim=(low, high))
+        ax.set_xlabel(self.xlabel, parse_math=False)
+        ax.set_ylabel(self.ylabel, parse_math=False)
         if legend:
             handles, names = ax.get_legend_handles_labels()
             distinct = dict(zip(names, handles, strict=True))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spngp._standardise import Standardiser
 from spngp._typing import Array
 from spngp._validation import as_count, as_floats, as_rows
 from spngp.plotting._style import limits
@@ -15,8 +16,14 @@ from spngp.predictive import GaussianMixture
 
 def training_rows(estimator: Any) -> tuple[Array, Array]:
     """Inputs (n, d) and outputs (n, p) that a fitted model has seen, in the user's units."""
-    learnt, inputs, outputs = estimator._learnt, estimator._inputs, estimator._outputs
-    return learnt.X * inputs.scale + inputs.mean, learnt.Y * outputs.scale + outputs.mean
+    learnt = estimator._learnt
+    return _restored(learnt.X, estimator._inputs), _restored(learnt.Y, estimator._outputs)
+
+
+def _restored(Z: Array, standardiser: Standardiser) -> Array:
+    """Out of standard units, without the rounding errors of the way there and back: a zero is a zero."""
+    unit = 1e-12 * (standardiser.scale + np.abs(standardiser.mean))
+    return np.asarray(np.round((Z * standardiser.scale + standardiser.mean) / unit) * unit)
 
 
 def input_names(estimator: Any) -> list[str]:
