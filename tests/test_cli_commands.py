@@ -226,10 +226,10 @@ def test_predict_writes_what_the_model_says_and_keeps_other_columns(folder, tmp_
 
 
 def test_predict_in_blocks_is_predict_at_once(folder, tmp_path, monkeypatch):
-    from spngp.cli import predict
+    from spngp.cli import opening
 
     ok("predict", folder / "two.spngp", folder / "test.csv", "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(predict, "_ROWS", 7)
+    monkeypatch.setattr(opening, "_ROWS", 7)
     ok("predict", folder / "two.spngp", folder / "test.csv", "-o", tmp_path / "blocks.csv")
     whole, blocks = columns(tmp_path / "whole.csv"), columns(tmp_path / "blocks.csv")
     assert list(whole) == ["id", "y", "z", "y_mean", "y_std", "z_mean", "z_std"]
@@ -427,6 +427,25 @@ def test_a_real_process_in_a_pipe(folder):
     result = subprocess.run([*command, "-o", "nowhere/x.csv"], input=test, capture_output=True, env=environment)
     assert result.returncode == 2
     assert result.stderr.decode().splitlines() == ["spngp: nowhere/x.csv: No such file or directory"]
+
+
+def test_report_writes_a_page_with_the_names_of_the_table(folder, tmp_path):
+    pytest.importorskip("plotly")
+    page = tmp_path / "page.html"
+    result = ok("report", folder / "one.spngp", folder / "test.csv", "-o", page, "--title", "Waves & more")
+    assert "open it in a browser" in result.stderr
+    text = page.read_text(encoding="utf-8")
+    assert "Waves &amp; more" in text
+    assert "kind=down" in text
+    page.write_text("old")
+    assert "No such file" in refused("report", folder / "one.spngp", "none.csv", "-o", page)
+    assert "is truncated" in refused("report", _cut(folder / "one.spngp", tmp_path), "-o", page)
+    assert page.read_text() == "old"
+
+
+def _cut(path: Path, folder: Path) -> Path:
+    (folder / "cut.spngp").write_bytes(path.read_bytes()[:5000])
+    return folder / "cut.spngp"
 
 
 def test_demo_shows_and_runs_every_step(tmp_path, monkeypatch):

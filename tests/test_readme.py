@@ -37,4 +37,5 @@ def test_the_quick_start_works_as_printed(tmp_path):
     assert (
         (tmp_path / "predicted.csv").read_text().startswith("accel,accel_mean,accel_std,accel_low0.9,accel_high0.9\n")
     )
+    assert (tmp_path / "report.html").stat().st_size > 100_000
     assert "\x1b" not in result.stdout

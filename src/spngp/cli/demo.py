@@ -29,9 +29,7 @@ def demo(
     _run("predict", model, test, "--interval", "0.9", "-o", predicted)
     _run("evaluate", model, test)
     look = [f"{predicted}  predictions with 90 % intervals"]
-    if find_spec("spngp.report") is None:
-        console().print("(this version has no report)\n")
-    elif find_spec("plotly") is None:
+    if find_spec("plotly") is None:
         console().print("(no report: it needs plotly, pip install 'spngp[report]')\n")
     else:
         _run("report", model, test, "-o", page)

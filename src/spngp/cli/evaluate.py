@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-_ROWS = 20_000
-
 
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
@@ -21,7 +19,7 @@ def evaluate(
     RMSE and CRPS are in the target's units, NLPD in nats; lower is better. A calibrated model's intervals hold as often
     as they say, and its PIT histogram is flat.
     """
-    from spngp.cli.opening import TableForModel, open_model
+    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
     from spngp.cli.scores import Scores, one_target
     from spngp.cli.terminal import print_json
 
@@ -30,7 +28,7 @@ def evaluate(
         estimator.n_jobs = jobs
     table = TableForModel(data, estimator, targets=True, impute=impute)
     scores = {name: Scores() for name in table.schema.targets}
-    for block in table.blocks(_ROWS):
+    for block in table.blocks(rows_at_a_time(estimator)):
         mixture = estimator.predict_dist(block.inputs)
         for k, name in enumerate(table.schema.targets):
             assert block.outputs is not None

@@ -227,4 +227,5 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
                 for name, s in scores.items()
             ],
         )
+        console().print()
     console().print(f"{summary['model']}: {megabytes(summary['bytes'])}, in {summary['seconds']:.1f} s")

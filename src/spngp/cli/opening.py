@@ -14,10 +14,23 @@ from spngp.tables.reading import Source
 from spngp.tables.schema import TableSchema, schema_of
 from spngp.tables.values import Reader
 
+_ROWS, _ROWS_WITHOUT_FACTORS = 20_000, 200_000
+
 
 def open_model(path: str) -> Any:
     """A saved model, every byte of its file checked: a command reads most of it anyway."""
     return load(path, verify=True)
+
+
+def rows_at_a_time(model: Any) -> int:
+    """How many rows to predict at once: few, to save memory, unless experts make their factors again for each block.
+
+    ``benchmarks/predict_memory.py`` measures what it takes.
+    """
+    if not hasattr(model, "network_"):
+        return _ROWS
+    kept = all(leaf.gp._L is not None for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)
+    return _ROWS if kept else _ROWS_WITHOUT_FACTORS
 
 
 class Block(NamedTuple):

@@ -6,10 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-# Rows predicted at a time. Experts that did not keep their factors make them again for every block, so it is large;
-# memory is measured by benchmarks/predict_memory.py.
-_ROWS = 20_000
-
 
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
@@ -40,7 +36,7 @@ def predict(
 
     import numpy as np
 
-    from spngp.cli.opening import TableForModel, open_model, target_names
+    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
     from spngp.cli.terminal import note, print_json
     from spngp.tables.writing import TableWriter
 
@@ -62,7 +58,7 @@ def predict(
     kept = [name for name in table.source.columns if name not in used] if keep else []
     rng = np.random.default_rng(seed)
     with TableWriter.open(output) as writer:
-        for block in table.blocks(_ROWS):
+        for block in table.blocks(rows_at_a_time(estimator)):
             predicted = _columns(estimator.predict_dist(block.inputs), names, levels, interval, samples, rng)
             writer.write(_joined(block.rows, kept, predicted))
     seconds = time.perf_counter() - started

@@ -20,16 +20,14 @@ def report(
 
     With rows the model has not seen it also tells how well they were predicted.
     """
-    from importlib import import_module
-
     import numpy as np
 
     from spngp.cli.fit import check_writable
     from spngp.cli.opening import TableForModel, open_model, target_names
     from spngp.cli.terminal import megabytes, note
+    from spngp.report import write_report
     from spngp.tables.schema import TableSchema
 
-    write_report = import_module("spngp.report").write_report
     check_writable(output)
     estimator = open_model(model)
     X = y = None
