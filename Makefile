@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml
 	touch $@
 
 demo: $(STAMP)
-	$(PIN) $(BIN)/python -m spngp.demo
+	$(PIN) $(BIN)/spngp demo
 
 test: lint types browser unit
 

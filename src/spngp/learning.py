@@ -7,23 +7,30 @@ in alternation: first on a random subset, then on sampled local regions, which s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
+from spngp._memory import Budget
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
+from spngp.network.prediction import PlacedLeaf
+from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
-from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
+from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
-# Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
-_LEAST_WEIGHT = 1e-10
+# Experts less plausible than this get no context rows: much of the cost and hardly any of the prediction.
+_LEAST_WEIGHT = 0.01
+# Where all rows are one region, training starts a second time from length-scales shorter by this factor.
+_SHORTER = 0.2
+# The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
+_COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
 # Given length-scales: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
@@ -50,6 +57,8 @@ class Plan:
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     variance_prior_std : float
         Of the Gaussian prior on the log variances of tied kernels around their starts.
+    learns_noise_shape : bool
+        Whether the noise may have another shape than a Gaussian's.
     """
 
     labels: Sequence[str]
@@ -58,7 +67,9 @@ class Plan:
     hyperparameters: str
     overlap: float | Array
     block_size: int
+    learns_noise_shape: bool = False
     n_jobs: int | None = None
+    budget: Budget = field(default_factory=Budget)
     subset_size: int = 500
     n_sampled_regions: int = 12
     n_rounds: int = 2
@@ -68,6 +79,7 @@ class Plan:
     subset_evaluations: int = 80
     tied_evaluations: int = 40
     expert_evaluations: int = 15
+    expert_tolerance: float = 5e-4  # nats per row
 
 
 @dataclass
@@ -84,6 +96,8 @@ class Learnt:
         Boxes without overlap that cover the space: where context rows are looked for.
     scales : ndarray
         Length-scales of the metric.
+    noise_shapes : list of NoiseShape
+        One per output.
     """
 
     own: Node
@@ -92,13 +106,18 @@ class Learnt:
     scales: Array
     overlap: float | Array
     block_size: int
+    budget: Budget
     X: Array
     Y: Array
+    noise_shapes: list[NoiseShape]
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
+    largest = min(X.shape[0], plan.block_size)
+    share = 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
+    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = [list(templates) for templates in plan.templates]
         scales = metric(tied, X.shape[1])
@@ -107,7 +126,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             progress.stage("tied parameters", len(tied))
             blocks = sample(regions, rng)
             for k in range(len(tied)):
-                tied[k] = _fit_tied(tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence)
+                tied[k] = _fit_tied(
+                    tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence, regions.is_leaf
+                )
                 progress.advance()
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
@@ -116,26 +137,36 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             regions, lambda region, k: list(zip(plan.labels, experts[id(region), k], strict=True)), Y.shape[1]
         )
         progress.stage("leaves", 0)
-        own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs)
         tiles = [region.box for region in tiling(regions)]
-        learnt = _with_context(Learnt(own, own, tiles, scales, plan.overlap, plan.block_size, X, Y), plan.n_jobs)
+        gaussian = [GAUSSIAN] * Y.shape[1]
+        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs)
+        if plan.learns_noise_shape and plan.hyperparameters != "fixed":
+            learnt = replace(learnt, noise_shapes=_noise_shapes(learnt.network, Y.shape[1], plan, rng))
     convergence.warn()
     return learnt
 
 
 def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
+
+    def within_budget(sizes: list[int]) -> list[bool]:
+        return learnt.budget.keep(sizes, X.shape[1])
+
     with one_blas_thread():
-        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs)
-        X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        return _with_context(replace(learnt, own=own, network=own, X=X, Y=Y), n_jobs)
+        sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
+        # leaves with context are factored again: until then evidence is all that is wanted of them
+        keep = conditioning.no_factors if sees_context else within_budget
+        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs, keep=keep)
+        if learnt.Y.size:
+            X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
+        learnt = replace(learnt, own=own, network=own, X=X, Y=Y)
+        return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
 
 
-def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
+def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -> Learnt:
     """The network with context rows for the experts that count."""
     overlap = learnt.overlap
-    if np.ndim(overlap) == 0 and not overlap:
-        return learnt
     context: conditioning.Context
     if np.ndim(overlap):
         context = conditioning.within_distance(learnt.X, overlap)
@@ -145,9 +176,31 @@ def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
         rows = {item.box: own for item, own in zip(placed, route(placed, learnt.X), strict=True)}
         context = NearestContext(learnt.X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     network = conditioning.add_context(
-        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs
+        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs, keep=keep
     )
     return replace(learnt, network=network)
+
+
+def _noise_shapes(network: Node, n_outputs: int, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
+    """The shape of each output's noise, from the leave-one-out residuals of some leaves that count."""
+    shapes = []
+    for k in range(n_outputs):
+        leaves = [
+            item for item in network.responsibilities() if item.leaf.output == k and item.leaf.gp.rows_seen_once.size
+        ]
+        heaviest = max((item.weight for item in leaves), default=0.0)
+        counting = [item for item in leaves if item.weight >= min(_COUNTING_WEIGHT, heaviest)]
+        order = rng.permutation(len(counting))[: plan.n_sampled_regions]
+        chosen = [(counting[i], _at_most(counting[i].leaf.gp.rows_seen_once, _RESIDUALS, rng)) for i in order]
+
+        def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
+            (leaf, _, weight), rows = task
+            residual, latent_variance = leaf.gp.leave_one_out(rows)
+            return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
+
+        found = map_leaves(residuals, chosen, plan.n_jobs)
+        shapes.append(learn_noise_shape(*np.concatenate(found, axis=1)) if found else GAUSSIAN)
+    return shapes
 
 
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -205,6 +258,7 @@ def _fit_tied(
     evaluations: int,
     plan: Plan,
     convergence: Convergence,
+    alone: bool,
 ) -> list[ExactGP]:
     """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block.
 
@@ -217,16 +271,36 @@ def _fit_tied(
     priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for gp in plan.templates[output]]
     over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
 
-    def fit(j: int) -> ExactGP:
-        return fit_tied(
-            [experts[j]], blocks, evaluations, priors=[priors[j]], n_jobs=over_blocks, convergence=convergence
-        )[0]
+    def fit(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
+        start, prior = task
+        return fit_tied([start], blocks, evaluations, priors=[prior], n_jobs=over_blocks, convergence=convergence)[0]
 
-    return map_leaves(fit, range(len(experts)), over_templates)
+    # evidence has several peaks, and one found from long length-scales may call everything noise
+    starts = [[gp, _with_shorter_scales(gp)] if len(blocks) == 1 and alone else [gp] for gp in experts]
+    tasks = [(gp, prior) for ways, prior in zip(starts, priors, strict=True) for gp in ways]
+    found = iter(map_leaves(fit, tasks, over_templates))
+    return [_best([next(found) for _ in ways], blocks) for ways in starts]
+
+
+def _with_shorter_scales(gp: ExactGP) -> ExactGP:
+    shift = [np.log(_SHORTER) if name.split(".")[-1].startswith("length_scale") else 0.0 for name in gp.parameter_names]
+    return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
+
+
+def _best(fitted: Sequence[ExactGP], blocks: Sequence[Block]) -> ExactGP:
+    """The one with the highest evidence; the first if they are the same."""
+    if len(fitted) == 1:
+        return fitted[0]
+    return max(fitted, key=lambda gp: sum(gp.condition(*block).log_evidence for block in blocks))
 
 
 def _tied_std(name: str, plan: Plan) -> float:
     return plan.variance_prior_std if name.split(".")[-1] == "variance" else np.inf
+
+
+def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
+    """So many of the items, evenly spaced."""
+    return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
 
 
 def _expert_std(name: str, plan: Plan) -> float:
@@ -252,6 +326,12 @@ def _experts(
     tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): _at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
+    curvatures: dict[tuple[int, int], Array] = {}
+    if adapts and plan.hyperparameters == "adaptive":
+        typical = _spread_out(list(used.values()), max(1, min(3, len(used) // 32)))
+        for k in range(len(tied)):
+            blocks = _blocks(typical, X, Y[:, k])
+            curvatures.update({(k, j): mean_curvature(gp, blocks, plan.n_jobs) for j, gp in enumerate(tied[k])})
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
@@ -263,7 +343,7 @@ def _experts(
             fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
         else:
             prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
-            fitted = fit_adaptive(gp, block, prior, plan.expert_evaluations)
+            fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
         progress.advance()
         return fitted
 
