@@ -42,7 +42,10 @@
   const titled = (text, more) => axis({ ...more, title: { text, standoff: 6 } });
 
   function drawCalibration(found) {
-    if (!found) return;
+    if (!found) {
+      ["chart-coverage", "chart-pit", "chart-scatter"].forEach((id) => Plotly.purge(id));
+      return;
+    }
     const levels = Array.from({ length: 51 }, (_, i) => i / 50);
     Plotly.react("chart-coverage", [
       { x: levels, y: found.band[0], mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
