@@ -47,6 +47,7 @@ CLASSES: dict[str, str] = {
     "Standardiser": "spngp._standardise",
     "NoiseShape": "spngp.noise",
     "Budget": "spngp._memory",
+    "Repeats": "spngp._repeated",
     "TableSchema": "spngp.tables.schema",
     "Column": "spngp.tables.schema",
     "ExactGP": "spngp.leaf",
@@ -234,20 +235,23 @@ class Deferred:
     def make(kind: type, references: Callable[[], dict[str, Reference]], decode: Callable[[Reference], Any]) -> Any:
         """An instance of a subclass of this one; ``references`` gives what each deferred attribute stands for."""
         value: Any = object.__new__(kind)
-        value.__dict__.update(_references=references, _decode=decode)
+        value.__dict__.update(_references=cache(references), _decode=decode)
         return value
 
-    def __getattr__(self, name: str) -> Any:
-        references = self.__dict__.get("_references", dict)() if not name.startswith("__") else {}
-        if name not in references:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        value = self.__dict__[name] = self.__dict__["_decode"](references[name])
-        return value
+    def __getattribute__(self, name: str) -> Any:
+        # not __getattr__: a default in the class would hide what was stored
+        own = object.__getattribute__(self, "__dict__")
+        if name not in own and "_references" in own and not name.startswith("__"):
+            references = own["_references"]()
+            if name in references:
+                own[name] = own["_decode"](references[name])
+        return object.__getattribute__(self, name)
 
     def attributes(self) -> dict[str, Any]:
         """Everything a plain object would hold."""
-        names = [*self.__dict__.get("_references", dict)(), *self.__dict__]
-        return {name: getattr(self, name) for name in dict.fromkeys(names) if name not in ("_references", "_decode")}
+        own = self.__dict__
+        names = dict.fromkeys([*(own["_references"]() if "_references" in own else ()), *own])
+        return {name: getattr(self, name) for name in names if name not in ("_references", "_decode")}
 
     def __reduce__(self) -> Any:
         return _plain, (type(self).__mro__[2], self.attributes())
