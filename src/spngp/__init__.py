@@ -12,8 +12,12 @@ __all__ = ["GPRegressor", "SPNGPRegressor", "__version__", "load"]
 
 # Names and modules are imported when first asked for, so that `spngp --help` need not wait for SciPy.
 _HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators", "load": "spngp.io"}
-_MODULES = ("committees", "datasets", "estimators", "experiments", "io", "kernels", "leaf", "metrics", "network")
-_MODULES += ("noise", "plotting", "predictive", "report", "structure")
+_MODULES = frozenset(
+    {
+        *("committees", "datasets", "estimators", "experiments", "io", "kernels", "leaf", "metrics", "network"),
+        *("noise", "plotting", "predictive", "report", "structure"),
+    }
+)
 
 
 def __getattr__(name: str) -> Any:
