@@ -11,6 +11,7 @@ from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
 from spngp.plotting.experts import expert_regions
 from spngp.plotting.rows import one_output
 from spngp.report import write_report
+from spngp.report.accuracy import Scores
 from spngp.report.text import json_for_html, name, number, table
 
 pytest.importorskip("plotly")
@@ -191,6 +192,20 @@ def test_only_fitted_models_of_ours_are_reported(tmp_path):
         write_report(SPNGPRegressor(), tmp_path / "report.html")
     with pytest.raises(TypeError, match="must be a fitted SPNGPRegressor or GPRegressor, got LinearRegression"):
         write_report(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("n", "share", "verdict"),
+    [
+        (100, 0.91, "which chance allows"),
+        (100, 0.80, "too few: they are too narrow"),
+        (10_000, 0.94, "slightly too few"),
+        (10_000, 0.999, "more than need be: they are too wide"),
+    ],
+)
+def test_the_verdict_allows_for_chance(n, share, verdict):
+    scores = Scores(n=n, rmse=1.0, r2=0.5, nlpd=1.0, crps=1.0, coverage={0.95: share}, width=1.0)
+    assert scores.verdict == verdict
 
 
 def test_text_is_safe_and_short():

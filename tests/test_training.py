@@ -3,6 +3,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from spngp import SPNGPRegressor
+from spngp._linalg import NotPositiveDefiniteError
 from spngp.kernels import Matern, Parameter, SquaredExponential
 from spngp.leaf import ExactGP
 from spngp.network import Leaf, Split, Sum
@@ -11,10 +12,12 @@ from spngp.training import (
     GaussianPrior,
     LeafEvidence,
     TiedEvidence,
+    climb,
     fit_adaptive,
     fit_gp,
     fit_tied,
     maximise,
+    mean_curvature,
 )
 
 
@@ -85,19 +88,60 @@ def test_training_climbs_to_a_stationary_point():
 
 def test_a_tight_prior_holds_and_a_wide_one_lets_go():
     gp, block = TEMPLATES[0], rows(80, 3)
-    tight = fit_adaptive(gp, block, GaussianPrior(gp.theta, np.full(4, 1e-4)), 50)
+    curvature = mean_curvature(gp, [block])
+    tight = fit_adaptive(gp, block, GaussianPrior(gp.theta, np.full(4, 1e-4)), curvature, 50, 1e-6)
     np.testing.assert_allclose(tight.theta, gp.theta, atol=1e-4)
-    wide = fit_adaptive(gp, block, GaussianPrior(gp.theta, np.full(4, np.inf)), 200)
+    wide = fit_adaptive(gp, block, GaussianPrior(gp.theta, np.full(4, np.inf)), curvature, 200, 1e-6)
     gain = wide.condition(*block).log_evidence - gp.condition(*block).log_evidence
     best = fit_tied([gp], [block], 200)[0].condition(*block).log_evidence - gp.condition(*block).log_evidence
     assert 0.95 * best < gain <= best + 0.1
 
 
+def test_mean_curvature_is_minus_the_hessian_per_row():
+    gp, blocks = TEMPLATES[0], [rows(80, 3), rows(50, 4)]
+    gp = fit_tied([gp], blocks, 200)[0]  # near a maximum, where no direction curves upwards
+    expected = np.zeros((gp.theta.size, gp.theta.size))
+    for X, y in blocks:
+        for i, unit in enumerate(np.eye(gp.theta.size)):
+            ahead, behind = (
+                gp.with_theta(gp.theta + h * unit).log_evidence_with_gradient(X, y)[1] for h in (1e-4, -1e-4)
+            )
+            expected[i] -= (ahead - behind) / (2e-4 * y.size * len(blocks))
+    values, vectors = np.linalg.eigh(0.5 * (expected + expected.T))
+    expected = (vectors * np.maximum(values, 1e-6)) @ vectors.T
+    np.testing.assert_allclose(mean_curvature(gp, blocks), expected, rtol=0.1, atol=0.05 * np.abs(expected).max())
+
+
+def test_climbing_a_parabola_of_known_curvature_takes_one_step_and_stops_at_bounds():
+    curvature, top = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.3, -0.4])
+    visited = []
+
+    def parabola(theta):
+        visited.append(theta)
+        return -0.5 * (theta - top) @ curvature @ (theta - top), curvature @ (top - theta)
+
+    wide = np.array([[-5.0, 5.0], [-5.0, 5.0]])
+    np.testing.assert_allclose(climb(parabola, np.zeros(2), wide, curvature, 20, 1e-9), top, rtol=1e-9)
+    assert len(visited) == 2
+    wrong = climb(parabola, np.zeros(2), wide, 0.01 * np.eye(2), 50, 1e-12)  # far too flat: overshoots, and learns
+    np.testing.assert_allclose(wrong, top, atol=1e-5)
+    bounded = climb(parabola, np.zeros(2), np.array([[-1.0, 0.1], [-1.0, 1.0]]), curvature, 50, 1e-12)
+    np.testing.assert_allclose(bounded, [0.1, -0.4 + 0.5 * 0.2], atol=1e-6)  # the maximum along the edge
+
+
+def test_climbing_turns_back_where_the_covariance_is_indefinite():
+    def objective(theta):
+        if theta[0] > 0.5:
+            raise NotPositiveDefiniteError
+        return -((theta[0] - 0.4) ** 2), -2 * (theta - 0.4)
+
+    found = climb(objective, np.array([-3.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 50, 1e-12)
+    assert found[0] == pytest.approx(0.4, abs=1e-4)
+
+
 def test_a_singular_start_is_survived():
     def objective(theta):
         if theta[0] > 0.5:
-            from spngp._linalg import NotPositiveDefiniteError
-
             raise NotPositiveDefiniteError
         return -((theta[0] - 0.4) ** 2), -2 * (theta - 0.4)
 

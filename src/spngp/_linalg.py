@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import ctypes
 import math
+import threading
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
 from spngp._typing import Array
 
@@ -27,6 +28,9 @@ JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 
 # Largest squared norm of features for which squared distances may be expanded into inner products.
 _EXPANDABLE = 1e4
+
+# Largest scratch matrix that a thread holds on to: 64 MB, some 2,900 rows.
+_LARGEST_SCRATCH = 2**23
 
 # Squared distances stop here: far beyond every kernel's reach, and formulas such as (1 + s)·e⁻ˢ stay clear of ∞ · 0.
 FARTHEST = 1e290
@@ -155,6 +159,18 @@ class Square:
         """A new matrix."""
         return Square(np.zeros((n, n), order="F"))
 
+    @staticmethod
+    def scratch(n: int) -> Square:
+        """A matrix in memory that belongs to the calling thread, until it asks for the next one; not cleared.
+
+        Fresh memory of this size is slow to get, above all for several threads at once.
+        """
+        if n * n > _LARGEST_SCRATCH:
+            return Square(np.empty((n, n), order="F"))
+        if _scratch.memory.size < n * n:
+            _scratch.memory = np.empty(n * n)
+        return Square(_scratch.memory[: n * n].reshape(n, n, order="F"))
+
     def leading(self, n: int) -> Square:
         """The block of the first n rows and columns, sharing memory."""
         return Square(self.array[:n, :n])
@@ -258,6 +274,21 @@ class Square:
                 return jitter
         raise self._not_positive_definite(float(diagonal.sum()) / self.n, jitters)
 
+    def factor_filled(self, fill: Call, noise: Array | float, jitters: tuple[float, ...] = JITTERS) -> float:
+        """As :meth:`factor`, for a covariance that ``fill`` writes into the triangle, once per jitter tried."""
+        if self.n == 0:
+            return 0.0
+        scale = 0.0
+        for relative in jitters:
+            fill()
+            diagonal = self.diagonal + noise
+            scale = float(diagonal.sum()) / self.n
+            jitter = relative * scale if relative else 0.0
+            self.diagonal[:] = diagonal + jitter
+            if self.cholesky():
+                return jitter
+        raise self._not_positive_definite(scale, jitters)
+
     def _not_positive_definite(self, scale: float, jitters: tuple[float, ...]) -> NotPositiveDefiniteError:
         if not math.isfinite(scale):
             return self.overflow()
@@ -300,7 +331,7 @@ class Square:
             unpack()
             schur.diagonal[:] = remainder.diagonal + relative * scale
             if schur.cholesky() and schur.diagonal.min() ** 2 > rounding:
-                whole[n:, n:] = np.tril(schur.array)
+                whole[n:, n:] = schur.array
                 return Square(whole)
         raise schur._not_positive_definite(scale, jitters)
 
@@ -319,6 +350,16 @@ class Square:
     def invert(self) -> None:
         """Overwrite the factor of C with C⁻¹."""
         _dpotri(*self._whole)
+
+
+class _Scratch(threading.local):
+    """Memory of one thread."""
+
+    def __init__(self) -> None:
+        self.memory = np.empty(0)
+
+
+_scratch = _Scratch()
 
 
 class SquaredDistances:
@@ -357,3 +398,15 @@ class SquaredDistances:
                 return self.pairs
         pdist(self._features, "sqeuclidean", out=self.pairs)
         return np.minimum(self.pairs, FARTHEST, out=self.pairs)
+
+
+def squared_distances(A: Array, B: Array, exact: bool = False) -> Array:
+    """Squared Euclidean distances between the rows of A and of B, by the same rule as :class:`SquaredDistances`."""
+    if not exact:
+        a, b = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
+        if max(a.max(initial=0.0), b.max(initial=0.0)) <= _EXPANDABLE:
+            ones_a, ones_b = np.ones((a.size, 1)), np.ones((b.size, 1))
+            left = np.concatenate([-2.0 * A, a[:, np.newaxis], ones_a], axis=1)
+            right = np.concatenate([B, ones_b, b[:, np.newaxis]], axis=1)
+            return np.asarray(left @ right.T)  # negative by a rounding error at most
+    return np.minimum(cdist(A, B, "sqeuclidean"), FARTHEST)

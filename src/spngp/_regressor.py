@@ -16,7 +16,9 @@ from spngp._validation import as_outputs
 from spngp.leaf import ExactGP
 from spngp.predictive import GaussianMixture
 
-_BLOCK = 20_000  # rows predicted at a time, so that memory does not grow with the number asked for
+# Rows predicted at a time, so that memory does not grow with the number asked for; many, because a leaf that did not
+# keep its factor makes it again for each block.
+_BLOCK = 200_000
 
 
 class Regressor(RegressorMixin, BaseEstimator):

@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from spngp import defaults
-from spngp._parallel import one_blas_thread
+from spngp._memory import Budget, default_limit
+from spngp._parallel import n_threads, one_blas_thread
 from spngp._progress import Progress
 from spngp._regressor import Regressor
 from spngp._standardise import Standardiser
@@ -182,9 +183,10 @@ class SPNGPRegressor(_NetworkRegressor):
         and outputs are brought to standard deviation one). By default two sums of a slow and a fast kernel.
     max_leaf_size : int
         Regions with more rows are cut.
-    overlap : float or sequence of float
+    overlap : float or sequence of float, optional
         How many rows beyond its border an expert sees when it predicts, per row of its own, nearest first in the
-        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none.
+        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none. By default 3,
+        and less from 25,000 rows on (:func:`spngp.defaults.overlap`).
     structure : {"compact", "random", "equal-width"} or strategy
         How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
         of :mod:`spngp.structure`, which then decides on sizes and spacings in standardised units.
@@ -195,6 +197,10 @@ class SPNGPRegressor(_NetworkRegressor):
         Gaussian prior ("adaptive"), or the kernels' own values ("fixed").
     noise_variance : float or Parameter, optional
         Variance of the noise in the squared units of y; learnt by default.
+    memory_limit : float, optional
+        Gigabytes that the model may hold; a fifth of the machine's memory by default. Experts whose Cholesky factors
+        do not fit keep what the mean needs and make the factor again when a variance is asked for: the predictions are
+        the same, and come fastest for many rows at once.
     noise_shape : {"learnt", "gaussian"}
         Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
         leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way. Always Gaussian
@@ -230,12 +236,13 @@ class SPNGPRegressor(_NetworkRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
         "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
-        "overlap": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "overlap": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "structure": [StrOptions({"compact", "random", "equal-width"}), Compact, EqualWidth, RandomAxes],
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
         "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "noise_shape": [StrOptions({"learnt", "gaussian"})],
+        "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -245,11 +252,12 @@ class SPNGPRegressor(_NetworkRegressor):
         self,
         kernels: Any = None,
         max_leaf_size: int = 500,
-        overlap: Any = 3.0,
+        overlap: Any = None,
         structure: Any = "compact",
         n_partitions: int = 1,
         hyperparameters: str = "adaptive",
         noise_variance: float | Parameter | None = None,
+        memory_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -263,6 +271,7 @@ class SPNGPRegressor(_NetworkRegressor):
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -289,7 +298,7 @@ class SPNGPRegressor(_NetworkRegressor):
         return lambda scales: structure
 
     def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
-        overlap, d = self.overlap, inputs.scale.size
+        overlap, d = defaults.overlap(n_rows) if self.overlap is None else self.overlap, inputs.scale.size
         if np.ndim(overlap):
             distances = as_floats(overlap, "overlap")
             if distances.shape != (d,) or not (distances >= 0).all():
@@ -300,6 +309,9 @@ class SPNGPRegressor(_NetworkRegressor):
             "hyperparameters": self.hyperparameters,
             "overlap": overlap,
             "block_size": self.max_leaf_size,
+            "budget": Budget(
+                default_limit() if self.memory_limit is None else float(self.memory_limit), n_threads(self.n_jobs)
+            ),
         }
 
     def partial_fit(self, X: Any, y: Any) -> Self:

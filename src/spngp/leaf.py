@@ -9,17 +9,20 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._repeated import Repeats, merge
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
 
 _LOG_2PI = math.log(2.0 * math.pi)
+_MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
 _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
 
 
@@ -123,8 +126,9 @@ class ExactGP:
     _noise: ParameterTable
     _X: Array
     _y: Array
-    _L: Square
+    _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
     _alpha: Array
+    _repeats: Repeats | None = None  # of own rows that occur several times and are one row of _X, with their mean in _y
     _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
@@ -141,9 +145,9 @@ class ExactGP:
 
     def _forget(self) -> None:
         """Drop all data, in the constructor and on a fresh copy."""
-        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
+        self.log_evidence, self.n_own, self._jitter, self._repeats = 0.0, 0, 0.0, None
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
-        self._L = Square.zeros(0)
+        self._L = None
 
     @property
     def noise_variance(self) -> float:
@@ -158,7 +162,12 @@ class ExactGP:
     @property
     def n_context(self) -> int:
         """Rows that inform predictions but not the evidence."""
-        return self._y.size - self.n_own
+        return self._y.size - self._n_first
+
+    @property
+    def _n_first(self) -> int:
+        """Own rows of the matrix: the distinct ones where equal rows were taken together."""
+        return self.n_own if self._repeats is None else self._repeats.counts.size
 
     @property
     def theta(self) -> Array:
@@ -197,12 +206,15 @@ class ExactGP:
         gradient = by_kernel[table.free]
         return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
 
-    def condition(self, X: Any, y: Any, X_context: Any = None, y_context: Any = None) -> ExactGP:
+    def condition(
+        self, X: Any, y: Any, X_context: Any = None, y_context: Any = None, *, keep_factor: bool = True
+    ) -> ExactGP:
         """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
 
         ``X_context`` and ``y_context`` are rows that it also sees when it predicts but that do not enter
         :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
-        the whole factor, and one factorisation serves both.
+        the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
+        O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
         """
         X, y = self._checked(X, y, "X", "y")
         if X_context is None:
@@ -213,20 +225,31 @@ class ExactGP:
             X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
             if X_context.shape[1] != X.shape[1]:
                 raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
-        own, n_new = self.n_own, y.size
+        own, n_new = self._n_first, y.size
         if n_new + y_context.size == 0:
-            return self
+            return self.with_factor() if keep_factor else self
         old_X = self._X if self._y.size else X[:0]
         if old_X.shape[1] != X.shape[1]:
             raise ValueError(f"X must have {old_X.shape[1]} columns as before, got {X.shape[1]}")
         gp = copy.copy(self)
-        gp._X = np.vstack([old_X[:own], X, old_X[own:], X_context])
-        gp._y = np.concatenate([self._y[:own], y, self._y[own:], y_context])
-        gp.n_own = own + n_new
+        own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
+        gp.n_own = self.n_own + n_new
+        if gp.n_own > _MERGED_ABOVE and self.noise_variance > 0:
+            known = self._repeats or Repeats(np.ones(own), 0.0)
+            merged_X, merged_y, repeats = merge(
+                own_X, own_y, np.concatenate([known.counts, np.ones(n_new)]), known.scatter
+            )
+            if merged_y.size < gp.n_own:
+                own_X, own_y, gp._repeats = merged_X, merged_y, repeats
+        gp._X = np.vstack([own_X, old_X[own:], X_context])
+        gp._y = np.concatenate([own_y, self._y[own:], y_context])
         try:
             with _overflow_is_checked():
-                gp._L, gp._jitter = self._factor(gp._X, gp.n_own)
-                gp._solve()
+                extends = own > 0 and not self._jitter and gp._repeats is None
+                first_factor = self._L.leading(own) if self._L is not None and extends else None
+                L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
+                gp._solve(L)
+                gp._L = L if keep_factor else None
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(
                 f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
@@ -234,34 +257,57 @@ class ExactGP:
             ) from None
         return gp
 
-    def _factor(self, X: Array, n_own: int) -> tuple[Square, float]:
-        """Factor for own rows followed by context, and the jitter of the own rows.
+    def _factor(self, known: Square | None, scratch: bool) -> tuple[Square, float]:
+        """Factor for own rows followed by context, and the jitter of the own rows; in scratch memory if asked.
 
-        Without jitter one factorisation serves all, or extends that of the rows already owned. Where jitter is needed,
+        Without jitter one factorisation serves all, or extends what is known of the first rows. Where jitter is needed,
         own rows are factored as if they came at once and without context: neither changes the evidence.
         """
-        noise = self.noise_variance
+        X, n, own, noise = self._X, self._y.size, self._n_first, self.noise_variance
+        per_row = np.full(n, noise)
+        if self._repeats is not None:
+            per_row[:own] /= self._repeats.counts
         with contextlib.suppress(NotPositiveDefiniteError):
-            if self.n_own and not self._jitter:
-                return self._extend(self._L.leading(self.n_own), X, noise, (0.0,)), 0.0
-            L = Square.zeros(X.shape[0])
-            return L, L.factor(self.kernel.packed(X), noise, jitters=(0.0,))
-        L = Square.zeros(n_own)
-        jitter = L.factor(self.kernel.packed(X[:n_own]), noise)
-        return L if n_own == X.shape[0] else self._extend(L, X, noise + jitter, JITTERS), jitter
+            if known is not None:
+                return self._extend(known, X, noise, (0.0,)), 0.0
+            L = Square.scratch(n) if scratch else Square.zeros(n)
+            return L, L.factor_filled(partial(self.kernel.fill, X, L), per_row, jitters=(0.0,))
+        L = Square.zeros(own)
+        jitter = L.factor_filled(partial(self.kernel.fill, X[:own], L), per_row[:own])
+        return L if own == n else self._extend(L, X, noise + jitter, JITTERS), jitter
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether the Cholesky factor is in memory, 8n² bytes."""
+        return self._L is not None
+
+    def with_factor(self) -> ExactGP:
+        """The same GP with its Cholesky factor in memory."""
+        if self._L is not None or not self._y.size:
+            return self
+        gp = copy.copy(self)
+        gp._L = self._factor(None, scratch=False)[0]
+        return gp
+
+    def _present_factor(self) -> Square:
+        """The factor as kept, or made again in the thread's scratch memory, where it stays until the next one."""
+        if self._L is not None:
+            return self._L
+        return self._factor(None, scratch=True)[0]
 
     def _extend(self, L: Square, X: Array, noise: float, jitters: tuple[float, ...]) -> Square:
         """From the factor of the first rows of X to that of all."""
         n = L.n
         return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise, jitters)
 
-    def _solve(self) -> None:
-        own, L = self.n_own, self._L
-        z = self._y.copy()
+    def _solve(self, L: Square) -> None:
+        own, z = self._n_first, self._y.copy()
         log_determinant = L.log_determinant()
         L.solve(z)
         quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
         self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * _LOG_2PI
+        if self._repeats is not None:
+            self.log_evidence += self._repeats.log_density(self.noise_variance)
         L.solve_transposed(z)
         if not math.isfinite(log_determinant + self.log_evidence) or not np.isfinite(z).all():
             raise _out_of_range(self._y, L, log_determinant)
@@ -282,12 +328,13 @@ class ExactGP:
         X = self._rows(X, "X")
         with _overflow_is_checked():
             mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
-            if self._y.size:
+            if self._y.size and X.shape[0]:
+                L = self._present_factor()
                 for start in range(0, X.shape[0], _BLOCK):
                     block = slice(start, start + _BLOCK)
                     cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
                     mean[block] = self._alpha @ cross
-                    self._L.solve(cross)
+                    L.solve(cross)
                     variance[block] -= np.einsum("ij,ij->j", cross, cross)
                 np.maximum(variance, 0.0, out=variance)
         return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_variance, X)
@@ -300,11 +347,16 @@ class ExactGP:
             if self._y.size:
                 cross = self.kernel._gram(X, self._X).T
                 mean = self._alpha @ cross
-                self._L.solve(cross)
+                self._present_factor().solve(cross)
                 covariance -= cross.T @ cross
         if not latent:
             np.einsum("ii->i", covariance)[:] += self.noise_variance
         return self._finite(mean, X), self._finite(covariance, X)
+
+    @property
+    def rows_seen_once(self) -> Indices:
+        """Positions of the own rows that :meth:`leave_one_out` can leave out: all but those taken together."""
+        return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts == 1)
 
     def leave_one_out(self, rows: Indices) -> tuple[Array, Array]:
         """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
@@ -313,7 +365,7 @@ class ExactGP:
         """
         columns = np.zeros((self._y.size, rows.size), order="F")
         columns[rows, np.arange(rows.size)] = 1.0
-        self._L.solve(columns)
+        self._present_factor().solve(columns)
         precision = np.einsum("ij,ij->j", columns, columns)
         return self._alpha[rows] / precision, np.maximum(1.0 / precision - self.noise_variance, 0.0)
 

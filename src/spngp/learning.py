@@ -7,11 +7,12 @@ in alternation: first on a random subset, then on sampled local regions, which s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
+from spngp._memory import Budget
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
@@ -22,10 +23,10 @@ from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
-from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied
+from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
-# Experts less plausible than this get no context rows: they would be most of the cost and none of the prediction.
-_LEAST_WEIGHT = 1e-10
+# Experts less plausible than this get no context rows: much of the cost and hardly any of the prediction.
+_LEAST_WEIGHT = 0.01
 # Where all rows are one region, training starts a second time from length-scales shorter by this factor.
 _SHORTER = 0.2
 # The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
@@ -68,6 +69,7 @@ class Plan:
     block_size: int
     learns_noise_shape: bool = False
     n_jobs: int | None = None
+    budget: Budget = field(default_factory=Budget)
     subset_size: int = 500
     n_sampled_regions: int = 12
     n_rounds: int = 2
@@ -77,6 +79,7 @@ class Plan:
     subset_evaluations: int = 80
     tied_evaluations: int = 40
     expert_evaluations: int = 15
+    expert_tolerance: float = 5e-4  # nats per row
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Learnt:
     scales: Array
     overlap: float | Array
     block_size: int
+    budget: Budget
     X: Array
     Y: Array
     noise_shapes: list[NoiseShape]
@@ -111,6 +115,9 @@ class Learnt:
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
+    largest = min(X.shape[0], plan.block_size)
+    share = 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
+    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = [list(templates) for templates in plan.templates]
         scales = metric(tied, X.shape[1])
@@ -130,11 +137,10 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             regions, lambda region, k: list(zip(plan.labels, experts[id(region), k], strict=True)), Y.shape[1]
         )
         progress.stage("leaves", 0)
-        own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs)
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
-        learnt = Learnt(own, own, tiles, scales, plan.overlap, plan.block_size, X, Y, gaussian)
-        learnt = _with_context(learnt, plan.n_jobs)
+        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs)
         if plan.learns_noise_shape and plan.hyperparameters != "fixed":
             learnt = replace(learnt, noise_shapes=_noise_shapes(learnt.network, Y.shape[1], plan, rng))
     convergence.warn()
@@ -143,17 +149,24 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 
 def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
+
+    def within_budget(sizes: list[int]) -> list[bool]:
+        return learnt.budget.keep(sizes, X.shape[1])
+
     with one_blas_thread():
-        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs)
-        X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        return _with_context(replace(learnt, own=own, network=own, X=X, Y=Y), n_jobs)
+        sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
+        # leaves with context are factored again: until then evidence is all that is wanted of them
+        keep = conditioning.no_factors if sees_context else within_budget
+        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs, keep=keep)
+        if learnt.Y.size:
+            X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
+        learnt = replace(learnt, own=own, network=own, X=X, Y=Y)
+        return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
 
 
-def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
+def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -> Learnt:
     """The network with context rows for the experts that count."""
     overlap = learnt.overlap
-    if np.ndim(overlap) == 0 and not overlap:
-        return learnt
     context: conditioning.Context
     if np.ndim(overlap):
         context = conditioning.within_distance(learnt.X, overlap)
@@ -163,7 +176,7 @@ def _with_context(learnt: Learnt, n_jobs: int | None) -> Learnt:
         rows = {item.box: own for item, own in zip(placed, route(placed, learnt.X), strict=True)}
         context = NearestContext(learnt.X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     network = conditioning.add_context(
-        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs
+        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs, keep=keep
     )
     return replace(learnt, network=network)
 
@@ -172,11 +185,13 @@ def _noise_shapes(network: Node, n_outputs: int, plan: Plan, rng: np.random.Gene
     """The shape of each output's noise, from the leave-one-out residuals of some leaves that count."""
     shapes = []
     for k in range(n_outputs):
-        leaves = [item for item in network.responsibilities() if item.leaf.output == k and item.leaf.gp.n_own]
+        leaves = [
+            item for item in network.responsibilities() if item.leaf.output == k and item.leaf.gp.rows_seen_once.size
+        ]
         heaviest = max((item.weight for item in leaves), default=0.0)
         counting = [item for item in leaves if item.weight >= min(_COUNTING_WEIGHT, heaviest)]
         order = rng.permutation(len(counting))[: plan.n_sampled_regions]
-        chosen = [(counting[i], _at_most(np.arange(counting[i].leaf.gp.n_own), _RESIDUALS, rng)) for i in order]
+        chosen = [(counting[i], _at_most(counting[i].leaf.gp.rows_seen_once, _RESIDUALS, rng)) for i in order]
 
         def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
             (leaf, _, weight), rows = task
@@ -283,6 +298,11 @@ def _tied_std(name: str, plan: Plan) -> float:
     return plan.variance_prior_std if name.split(".")[-1] == "variance" else np.inf
 
 
+def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
+    """So many of the items, evenly spaced."""
+    return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
+
+
 def _expert_std(name: str, plan: Plan) -> float:
     shape = ("length_scale", "period", "alpha")
     return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
@@ -306,6 +326,12 @@ def _experts(
     tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): _at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
+    curvatures: dict[tuple[int, int], Array] = {}
+    if adapts and plan.hyperparameters == "adaptive":
+        typical = _spread_out(list(used.values()), max(1, min(3, len(used) // 32)))
+        for k in range(len(tied)):
+            blocks = _blocks(typical, X, Y[:, k])
+            curvatures.update({(k, j): mean_curvature(gp, blocks, plan.n_jobs) for j, gp in enumerate(tied[k])})
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
@@ -317,7 +343,7 @@ def _experts(
             fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
         else:
             prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
-            fitted = fit_adaptive(gp, block, prior, plan.expert_evaluations)
+            fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
         progress.advance()
         return fitted
 

@@ -16,6 +16,9 @@ from spngp.kernels.parameter import ParameterTable, declare
 # Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.
 Pullback: TypeAlias = Callable[[Array, Array], Array]
 
+# Columns filled together: few enough for the cache, enough to keep the interpreter out of sight.
+_FILLED_AT_ONCE = 128
+
 
 class Evaluation(Protocol):
     """A kernel on fixed rows, to be evaluated for many parameter values: buffers are set up once and reused."""
@@ -113,6 +116,15 @@ class Kernel(ABC):
     def packed(self, X: Array) -> PackedGram:
         """Packed Gram matrix of checked rows."""
         return self.evaluation(X, Square.zeros(X.shape[0])).gram(self._table.values)
+
+    def fill(self, X: Array, square: Square) -> None:
+        """Write the covariances of checked rows into the lower triangle, for a single use.
+
+        A block of columns at a time, so that what is done to each entry is done in the cache.
+        """
+        for start in range(0, X.shape[0], _FILLED_AT_ONCE):
+            stop = start + _FILLED_AT_ONCE
+            square.array[start:, start:stop] = self._gram(X[start:stop], X[start:]).T
 
     def _rows(self, X: Any, name: str) -> Array:
         X = as_rows(X, name)

@@ -7,9 +7,8 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from spngp._linalg import FARTHEST, PackedGram, Square, SquaredDistances
+from spngp._linalg import PackedGram, Square, SquaredDistances, squared_distances
 from spngp._typing import Array
 from spngp.kernels.base import Kernel
 
@@ -78,8 +77,7 @@ class Stationary(Kernel):
 
     def _gram(self, X1: Array, X2: Array) -> Array:
         centre = _centre(X2)
-        u = cdist(self._features(X1 - centre), self._features(X2 - centre), "sqeuclidean")
-        np.minimum(u, FARTHEST, out=u)
+        u = squared_distances(self._features(X1 - centre), self._features(X2 - centre), exact=not self._is_smooth())
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
 

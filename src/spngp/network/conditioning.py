@@ -22,8 +22,29 @@ if TYPE_CHECKING:
 # Given a leaf's box: the rows that it may see beside its own, in a fixed order.
 Context: TypeAlias = Callable[[Box], Indices]
 
+# Given how many rows each leaf has: which of them keep their factors in memory.
+Keep: TypeAlias = Callable[[list[int]], list[bool]]
 
-def condition(root: Node, X: Any, Y: Any, *, context: Context | None = None, n_jobs: int | None = None) -> Node:
+
+def all_factors(sizes: list[int]) -> list[bool]:
+    """Keep every factor."""
+    return [True] * len(sizes)
+
+
+def no_factors(sizes: list[int]) -> list[bool]:
+    """Keep none: for a posterior of which only evidence, weights and means are wanted."""
+    return [False] * len(sizes)
+
+
+def condition(
+    root: Node,
+    X: Any,
+    Y: Any,
+    *,
+    context: Context | None = None,
+    n_jobs: int | None = None,
+    keep: Keep = all_factors,
+) -> Node:
     """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up."""
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
@@ -35,17 +56,25 @@ def condition(root: Node, X: Any, Y: Any, *, context: Context | None = None, n_j
     rows = route(placed, X)
     leaves = [i for i in range(len(placed)) if not placed[i].children]
 
-    def condition_leaf(i: int) -> Leaf:
-        return _condition_leaf(placed[i], X, Y, rows[i], None if context is None else context(placed[i].box))
-
     # one GP on the same rows in several places is computed once (its context, if any, depends on the place)
     def key(i: int) -> tuple[int, bytes, Box | None]:
         return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes(), placed[i].box if context else None
 
     first = {key(i): i for i in reversed(leaves)}
     distinct = sorted(first.values())
+    around = [None] * len(distinct) if context is None else [context(placed[i].box) for i in distinct]
+    sizes = [
+        cast("Leaf", placed[i].node).gp.n_own + rows[i].size + (0 if outside is None else outside.size)
+        for i, outside in zip(distinct, around, strict=True)
+    ]
+    tasks = list(zip(distinct, around, keep(sizes), strict=True))
+
+    def condition_leaf(task: tuple[int, Indices | None, bool]) -> Leaf:
+        i, outside, keep_factor = task
+        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor)
+
     posterior: list[Node | None] = [None] * len(placed)
-    for i, leaf in zip(distinct, map_leaves(condition_leaf, distinct, n_jobs), strict=True):
+    for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs), strict=True):
         posterior[i] = leaf
     for i in leaves:
         found = cast("Leaf", posterior[first[key(i)]])
@@ -59,12 +88,14 @@ def condition(root: Node, X: Any, Y: Any, *, context: Context | None = None, n_j
     return cast("Node", posterior[-1])
 
 
-def _condition_leaf(placed: Placed, X: Array, Y: Array, rows: Indices, context: Indices | None) -> Leaf:
+def _condition_leaf(
+    placed: Placed, X: Array, Y: Array, rows: Indices, context: Indices | None, keep_factor: bool
+) -> Leaf:
     leaf = cast("Leaf", placed.node)
     y = Y[:, leaf.output]
     own = rows[~np.isnan(y[rows])]
     around = None if context is None else context[~np.isnan(y[context])]
-    if own.size == 0 and (around is None or around.size == 0):
+    if own.size == 0 and (around is None or around.size == 0) and not leaf.gp.n_own:
         return leaf  # no data: the prior stands
     try:
         gp: ExactGP = leaf.gp.condition(
@@ -72,6 +103,7 @@ def _condition_leaf(placed: Placed, X: Array, Y: Array, rows: Indices, context: 
             y[own],
             None if around is None else X[around],
             None if around is None else y[around],
+            keep_factor=keep_factor,
         )
     except (NotPositiveDefiniteError, ValueError) as error:
         raise type(error)(f"leaf on {placed.box!r}, output {leaf.output}: {error}") from None
@@ -79,7 +111,14 @@ def _condition_leaf(placed: Placed, X: Array, Y: Array, rows: Indices, context: 
 
 
 def add_context(
-    root: Node, X: Array, Y: Array, context: Context, *, least_weight: float, n_jobs: int | None = None
+    root: Node,
+    X: Array,
+    Y: Array,
+    context: Context,
+    *,
+    least_weight: float,
+    n_jobs: int | None = None,
+    keep: Keep = all_factors,
 ) -> Node:
     """The same posterior with leaves that also see context rows; evidence and weights stay as they are.
 
@@ -87,14 +126,21 @@ def add_context(
     """
     placed = place(root)
     log_weights = log_path_weights(placed)
-    seen = [i for i, item in enumerate(placed) if not item.children and log_weights[i] >= np.log(least_weight)]
+    leaves = [i for i, item in enumerate(placed) if not item.children]
+    seeing = {i for i in leaves if log_weights[i] >= np.log(least_weight)}
+    boxes = list(dict.fromkeys(placed[i].box for i in leaves if i in seeing))  # experts of one region share its context
+    found = dict(zip(boxes, map_leaves(context, boxes, n_jobs), strict=True))
     nothing = np.empty(0, dtype=np.intp)
+    around = [found[placed[i].box] if i in seeing else nothing for i in leaves]
+    sizes = [cast("Leaf", placed[i].node).gp.n_own + rows.size for i, rows in zip(leaves, around, strict=True)]
+    tasks = list(zip(leaves, around, keep(sizes), strict=True))
 
-    def widen(i: int) -> Leaf:
-        return _condition_leaf(placed[i], X, Y, nothing, context(placed[i].box))
+    def widen(task: tuple[int, Indices, bool]) -> Leaf:
+        i, rows, keep_factor = task
+        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor)
 
     widened: list[Node] = [item.node for item in placed]
-    for i, leaf in zip(seen, map_leaves(widen, seen, n_jobs), strict=True):
+    for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs), strict=True):
         widened[i] = leaf
     for i, item in enumerate(placed):
         if item.children:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,8 +88,12 @@ def _region(records: list[dict[str, Any]]) -> ExpertRegion:
     )
 
 
-def box_sides(low: Array, high: Array, names: list[str]) -> list[str]:
-    """A box in words, side by side; open ones are left out.
+def _short(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def box_sides(low: Array, high: Array, names: list[str], text: Callable[[float], str] = _short) -> list[str]:
+    """A box in words, side by side, with borders as ``text`` writes them; open sides are left out.
 
     Examples
     --------
@@ -100,9 +105,9 @@ def box_sides(low: Array, high: Array, names: list[str]) -> list[str]:
     sides = []
     for name, start, stop in zip(names, low, high, strict=True):
         if np.isfinite(start) and np.isfinite(stop):
-            sides.append(f"{start:.4g} < {name} ≤ {stop:.4g}")
+            sides.append(f"{text(start)} < {name} ≤ {text(stop)}")
         elif np.isfinite(stop):
-            sides.append(f"{name} ≤ {stop:.4g}")
+            sides.append(f"{name} ≤ {text(stop)}")
         elif np.isfinite(start):
-            sides.append(f"{name} > {start:.4g}")
+            sides.append(f"{name} > {text(start)}")
     return sides

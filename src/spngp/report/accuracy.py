@@ -38,6 +38,8 @@ class Scores:
         share = self.coverage[0.95]
         if low <= share <= high:
             return "which chance allows"
+        if abs(share - 0.95) <= 0.02:
+            return "slightly too few" if share < 0.95 else "slightly more than need be"
         return "too few: they are too narrow" if share < low else "more than need be: they are too wide"
 
 

@@ -31,7 +31,7 @@ def sentence(found: list[Scores], outputs: list[str], judged: Judged) -> str:
     sample = f" (a random sample out of {judged.n_given:,})" if judged.n_given > judged.X.shape[0] else ""
     return (
         f"On {first.n:,} rows it had not seen{sample}, predictions{of} are typically off by {number(first.rmse, 3)}. "
-        f"Its 95 % intervals hold {percent(first.coverage[0.95])} of the observations, {first.verdict}."
+        f"Its 95\u00a0% intervals hold {percent(first.coverage[0.95])} of the observations, {first.verdict}."
     )
 
 

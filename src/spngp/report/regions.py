@@ -29,7 +29,7 @@ def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[
         shown = inside[:_RESIDUALS]
         items.append(
             {
-                "box": box_sides(region.low, region.high, inputs),
+                "box": box_sides(region.low, region.high, inputs, number),
                 "rows": region.rows,
                 "weight": percent(region.weight),
                 "size": region.rows * region.weight,

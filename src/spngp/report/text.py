@@ -40,8 +40,8 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """A share of one as per cent."""
-    return "–" if math.isnan(share) else f"{100 * share:.{decimals}f} %"
+    """A share of one as per cent, which no line break parts."""
+    return "–" if math.isnan(share) else f"{100 * share:.{decimals}f}\u00a0%"
 
 
 def name(given: Any) -> str:

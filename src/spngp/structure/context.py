@@ -9,12 +9,14 @@ import numpy as np
 from spngp._typing import Array, Indices
 from spngp.network import Box
 
+_SAMPLE = 30_000  # rows that tell how far to look
+
 
 class NearestContext:
     """The rows nearest to a box from outside, in the kernel's metric: a share of the number of rows inside.
 
-    Rows are looked up tile by tile, nearest first, and the search ends when no row of the next tile can be near enough;
-    the result is exact.
+    A sample of all rows says how far to look, and only tiles within that distance are looked at, all at once. Should
+    it be too short, it is made longer: the result is exact.
 
     Parameters
     ----------
@@ -41,10 +43,15 @@ class NearestContext:
         share: float,
         most: int | None = None,
     ) -> None:
-        self._X, self._own, self._scales, self._share, self._most = X, rows, scales, share, most
-        self._rows = [rows[tile] for tile in tiles if rows[tile].size]
-        self._low = np.array([X[own].min(axis=0) for own in self._rows])
-        self._high = np.array([X[own].max(axis=0) for own in self._rows])
+        self._own, self._scales, self._share, self._most = rows, scales, share, most
+        occupied = [rows[tile] for tile in tiles if rows[tile].size]
+        self._order = np.concatenate(occupied) if occupied else np.empty(0, dtype=np.intp)
+        self._columns = np.ascontiguousarray(X[self._order].T)  # tile by tile, axis by axis
+        sizes = np.array([own.size for own in occupied], dtype=np.intp)
+        self._stops = np.cumsum(sizes)
+        self._starts: Indices = self._stops - sizes
+        self._low = np.minimum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns
+        self._high = np.maximum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns
         self._found: dict[Box, Indices] = {}  # a box is asked for once per kernel and output
 
     def __call__(self, box: Box) -> Indices:
@@ -56,27 +63,65 @@ class NearestContext:
     def _nearest(self, box: Box) -> Indices:
         wanted = round(self._share * self._own[box].size)
         wanted = wanted if self._most is None else min(wanted, self._most)
-        found, distances = np.empty(0, dtype=np.intp), np.empty(0)
         if wanted == 0 or not box.sides:
-            return found
-        low, high = np.full(self._scales.size, -np.inf), np.full(self._scales.size, np.inf)
-        for axis, start, stop in box.sides:
-            low[axis], high[axis] = start, stop
-        bounds = self._squared_gaps(low, high, self._low, self._high)
-        for tile in np.argsort(bounds, kind="stable"):
-            full = found.size == wanted
-            if full and bounds[tile] > distances[-1]:
-                break
-            rows = self._rows[tile][~box.contains(self._X[self._rows[tile]])]
-            squared = self._squared_gaps(low, high, self._X[rows], self._X[rows])
-            if full:
-                rows, squared = rows[squared <= distances[-1]], squared[squared <= distances[-1]]
-            found, distances = np.concatenate([found, rows]), np.concatenate([distances, squared])
-            nearest = np.argsort(distances, kind="stable")[:wanted]
-            found, distances = found[nearest], distances[nearest]
-        return found
+            return np.empty(0, dtype=np.intp)
+        bounds = self._squared_gaps(box, self._low, self._high)
+        order = np.argsort(bounds, kind="stable")
+        reach = self._reach(box, wanted)
+        while True:
+            near = order[bounds[order] <= reach]
+            found, distances = self._outside(box, near, reach)
+            if found.size >= wanted or near.size == order.size:
+                return found[np.argsort(distances, kind="stable")[:wanted]]
+            reach = np.inf if reach == 0 or found.size == 0 else 4.0 * reach
 
-    def _squared_gaps(self, low: Array, high: Array, bottom: Array, top: Array) -> Array:
-        """Squared distance in the metric from the box [low, high] to each box [bottom, top]."""
-        gaps = np.maximum(np.maximum(low - top, bottom - high), 0.0) / self._scales
-        return np.einsum("ij,ij->i", gaps, gaps)
+    def _reach(self, box: Box, wanted: int) -> float:
+        """A squared distance within which, by a sample of all rows, there are probably as many as wanted."""
+        n = self._order.size
+        if n <= 2 * _SAMPLE:
+            return np.inf
+        sample = self._columns[:, :: n // _SAMPLE]
+        _, distances = self._distances(box, sample, None, np.inf)
+        expected = wanted * sample.shape[1] / n
+        rank = int(expected + 3.0 * np.sqrt(expected)) + 3
+        return float(np.partition(distances, rank)[rank]) if rank < distances.size else np.inf
+
+    def _outside(self, box: Box, tiles: Indices, reach: float) -> tuple[Indices, Array]:
+        """The rows of some tiles outside the box and within a squared distance of it, and their squared distances."""
+        if tiles.size == self._starts.size:
+            places, squared = self._distances(box, self._columns, None, reach)
+        else:
+            spans = [np.arange(self._starts[tile], self._stops[tile]) for tile in tiles]
+            if not spans:
+                return np.empty(0, dtype=np.intp), np.empty(0)
+            places, squared = self._distances(box, self._columns, np.concatenate(spans), reach)
+        return self._order[places], squared
+
+    def _distances(self, box: Box, columns: Array, places: Indices | None, reach: float) -> tuple[Indices, Array]:
+        """Which of the places (all: None) lie outside the box and within reach, and their squared distances."""
+        if places is None:
+            squared, inside = np.zeros(columns.shape[1]), np.ones(columns.shape[1], dtype=bool)
+        else:
+            squared, inside = np.zeros(places.size), np.ones(places.size, dtype=bool)
+        for axis, low, high in box.sides:
+            values = columns[axis] if places is None else columns[axis][places]
+            below, above = low - values, values - high
+            inside &= (below < 0) & (above <= 0)
+            gap = np.maximum(np.maximum(below, above, out=above), 0.0, out=above)
+            gap /= self._scales[axis]
+            squared += np.square(gap, out=gap)
+            if reach < np.inf:  # rows too far along the first axes need not be looked at along the others
+                near = np.flatnonzero(squared <= reach)
+                if near.size < 0.7 * squared.size:
+                    places = near if places is None else places[near]
+                    squared, inside = squared[near], inside[near]
+        chosen = np.flatnonzero(~inside & (squared <= reach))
+        return chosen if places is None else places[chosen], squared[chosen]
+
+    def _squared_gaps(self, box: Box, bottom: Array, top: Array) -> Array:
+        """Squared distance in the metric from the box to each box [bottom, top], given axis by axis."""
+        squared = np.zeros(bottom.shape[1])
+        for axis, low, high in box.sides:
+            gap = np.maximum(np.maximum(low - top[axis], bottom[axis] - high), 0.0) / self._scales[axis]
+            squared += gap * gap
+        return squared

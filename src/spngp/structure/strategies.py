@@ -60,21 +60,27 @@ class Compact:
             inside = X[rows]
             widths = np.ptp(inside, axis=0) / scales
             order = [int(axis) for axis in np.argsort(-widths, kind="stable") if widths[axis] > 0]
-            cuts = self._cuts(inside, order, [0.5])
+            cuts = self._cuts(inside, order, [0.5], n_cuts)
             if len(cuts) < self.n_partitions:  # few inputs: other positions along the widest
                 spread = np.arange(1, self.n_partitions + 1) / (self.n_partitions + 1)
                 others = sorted(spread[spread != 0.5], key=lambda level: abs(level - 0.5))
-                cuts += [cut for cut in self._cuts(inside, order[:1], others) if cut not in cuts]
+                cuts += [cut for cut in self._cuts(inside, order[:1], others, n_cuts) if cut not in cuts]
             return cuts[:n_cuts]
 
         root = grow(X, propose)
         return replace(root, whole=True) if small and root.partitions else root
 
-    def _cuts(self, inside: Array, order: Sequence[int], levels: Sequence[float]) -> list[Cut]:
-        """Cuts by preference: widest axes first, lopsided cuts last."""
-        found = [(axis, *cut_between_values(inside[:, axis], level)) for axis in order for level in levels]
-        found.sort(key=lambda cut: cut[2] < self._SMALLEST_PART)
-        return [Cut(axis, (at,)) for axis, at, _ in found]
+    def _cuts(self, inside: Array, order: Sequence[int], levels: Sequence[float], wanted: int) -> list[Cut]:
+        """So many cuts, if there are, by preference: widest axes first, lopsided cuts last."""
+        fair: list[Cut] = []
+        lopsided: list[Cut] = []
+        for axis in order:
+            for level in levels:
+                at, smaller_side = cut_between_values(inside[:, axis], level)
+                (lopsided if smaller_side < self._SMALLEST_PART else fair).append(Cut(axis, (at,)))
+                if len(fair) == wanted:
+                    return fair
+        return fair + lopsided
 
 
 def cut_between_values(values: Array, level: float) -> tuple[float, float]:
