@@ -78,6 +78,7 @@ _LATER = frozenset([("Learnt", "own")])
 Reference = Any
 
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+_from_json = json.JSONDecoder().decode  # json.loads looks at its options first: for short lines that counts
 
 
 class Encoder:
@@ -235,26 +236,33 @@ class Deferred:
     def make(kind: type, references: Callable[[], dict[str, Reference]], decode: Callable[[Reference], Any]) -> Any:
         """An instance of a subclass of this one; ``references`` gives what each deferred attribute stands for."""
         value: Any = object.__new__(kind)
-        value.__dict__.update(_references=cache(references), _decode=decode)
+        value.__dict__.update(_references=references, _decode=decode)
         return value
 
     def __getattribute__(self, name: str) -> Any:
         # not __getattr__: a default in the class would hide what was stored
         own = object.__getattribute__(self, "__dict__")
-        if name not in own and "_references" in own and not name.startswith("__"):
-            references = own["_references"]()
+        if name not in own and not name.startswith("__"):
+            references = _references_of(own)
             if name in references:
                 own[name] = own["_decode"](references[name])
         return object.__getattribute__(self, name)
 
     def attributes(self) -> dict[str, Any]:
         """Everything a plain object would hold."""
-        own = self.__dict__
-        names = dict.fromkeys([*(own["_references"]() if "_references" in own else ()), *own])
+        names = dict.fromkeys([*_references_of(self.__dict__), *self.__dict__])
         return {name: getattr(self, name) for name in names if name not in ("_references", "_decode")}
 
     def __reduce__(self) -> Any:
         return _plain, (type(self).__mro__[2], self.attributes())
+
+
+def _references_of(own: dict[str, Any]) -> dict[str, Reference]:
+    """What the deferred attributes stand for, parsed when first asked for."""
+    references: Any = own.get("_references", {})
+    if callable(references):
+        references = own["_references"] = references()
+    return references
 
 
 def _plain(kind: type, attributes: dict[str, Any]) -> Any:
@@ -276,7 +284,7 @@ class Decoder:
 
     Parameters
     ----------
-    records : list of bytes
+    records : list of str
         Lines as the encoder left them.
     tensor : callable
         Given a name: the array.
@@ -284,7 +292,7 @@ class Decoder:
         The file, for errors.
     """
 
-    def __init__(self, records: list[bytes], tensor: Callable[[str], NDArray[Any]], source: str) -> None:
+    def __init__(self, records: list[str], tensor: Callable[[str], NDArray[Any]], source: str) -> None:
         self._records, self._tensor, self._source = records, tensor, source
         self._done: dict[int, Any] = {}
 
@@ -311,12 +319,12 @@ class Decoder:
             position = stack[-1]
             if position in self._done:
                 stack.pop()
-            elif self._records[position].startswith(b'["ExactGP",'):
+            elif self._records[position].startswith('["ExactGP",'):
                 self._done[position] = Deferred.make(StoredGP, partial(self._gp_references, position), self.decode)
             elif position in parsed:
                 self._done[position] = self._build(*parsed.pop(position))
             else:
-                kind, contents = parsed[position] = tuple(json.loads(self._records[position]))
+                kind, contents = parsed[position] = tuple(_from_json(self._records[position]))
                 if kind == "dict":
                     contents = [part for pair in contents for part in pair]
                 elif isinstance(contents, dict):
@@ -326,7 +334,7 @@ class Decoder:
 
     def _gp_references(self, position: int) -> dict[str, Reference]:
         with self._guard():
-            references: dict[str, Reference] = dict(json.loads(self._records[position])[1])
+            references: dict[str, Reference] = dict(_from_json(self._records[position])[1])
             _positions(references.values(), position)
         return references
 

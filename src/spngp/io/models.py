@@ -91,7 +91,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         described = file.array(_DESCRIPTION)
         if checksum(described) != file.metadata["checksum"]:
             raise file.damaged("its description")
-        first, *records = described.tobytes().split(b"\n")
+        first, *records = described.tobytes().decode().split("\n")
         about = json.loads(first)
         expected = {name: (dtype, tuple(shape)) for name, (dtype, shape, _) in about["arrays"].items()}
         if expected != {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}:
