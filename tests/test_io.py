@@ -22,7 +22,8 @@ from sklearn.gaussian_process import kernels as sk
 import spngp
 from spngp import GPRegressor, SPNGPRegressor, committees
 from spngp.io import SCHEMA, ModelFileError
-from spngp.io.description import CLASSES, StoredGP, class_of
+from spngp.io.classes import CLASSES, class_of
+from spngp.io.deferred import StoredGP
 from spngp.kernels import (
     Constant,
     Linear,
@@ -150,6 +151,18 @@ def test_a_loaded_model_copies_pickles_and_refits(path, model):
         assert np.array_equal(other.predict(X_NEW), model.predict(X_NEW))
         assert not any(isinstance(leaf.gp, StoredGP) for leaf, _, _ in other.network_.responsibilities())
     assert np.array_equal(loaded.fit(X, Y[:, 0]).predict(X_NEW), model.predict(X_NEW))
+
+
+def test_many_large_arrays_in_one_list_keep_apart(tmp_path):
+    model = committees.ProductOfExperts(n_experts=3, hyperparameters="fixed", random_state=0)
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((900, 1))
+    model.fit(rows, rows[:, 0]).save(tmp_path / "m")
+    loaded = spngp.load(tmp_path / "m")
+    assert len(model.expert_rows_) == 3
+    for one, other in zip(loaded.expert_rows_, model.expert_rows_, strict=True):
+        assert np.array_equal(one, other)
+    assert np.array_equal(loaded.predict(rows), model.predict(rows))
 
 
 def test_names_of_inputs_survive(tmp_path):

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from spngp._version import __version__
-from spngp.io.description import CLASSES, Decoder, Encoder, class_of
+from spngp.io.classes import CLASSES, class_of
+from spngp.io.decoding import Decoder
+from spngp.io.encoding import Encoder
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
 SCHEMA = 1  # raised whenever what a record holds changes
