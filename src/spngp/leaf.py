@@ -230,9 +230,9 @@ class ExactGP:
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
         if gp.n_own > _MERGED_ABOVE and self.noise_variance > 0:
-            known = self._repeats or Repeats(np.ones(own), 0.0)
+            before = self._repeats or Repeats(np.ones(own), 0.0)
             merged_X, merged_y, repeats = merge(
-                own_X, own_y, np.concatenate([known.counts, np.ones(n_new)]), known.scatter
+                own_X, own_y, np.concatenate([before.counts, np.ones(n_new)]), before.scatter
             )
             if merged_y.size < gp.n_own:
                 own_X, own_y, gp._repeats = merged_X, merged_y, repeats
