@@ -1,4 +1,4 @@
-"""Time, memory and accuracy of ``SPNGPRegressor`` from ten thousand rows to a million, against LAPACK and against peers.
+"""Time, memory and accuracy of ``SPNGPRegressor`` from ten thousand rows to a million, against LAPACK and peers.
 
     python benchmarks/scale.py                                 # 10k to 1M rows, adaptive and tied, two threads
     python benchmarks/scale.py --rows 100000 --threads 1,2     # what the second thread brings
@@ -28,9 +28,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import synthetic
 from threadpoolctl import threadpool_limits
 
+import synthetic
 from spngp import SPNGPRegressor
 from spngp._linalg import Square
 
