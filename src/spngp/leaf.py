@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square, empty
 from spngp._repeated import Repeats, merge
 from spngp._typing import Array, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
@@ -49,9 +49,9 @@ class Evidence:
         n = y.size
         self._y = y
         self._constant = -0.5 * n * _LOG_2PI
-        self._square = Square.zeros(n)
+        self._square = Square(empty(n, n))
         self._kernel = kernel.evaluation(X, self._square)
-        self._alpha, self._pairs = np.empty(n), np.empty(n * (n - 1) // 2)
+        self._alpha, self._pairs = np.empty(n), empty(n * (n - 1) // 2)
         self._solve = self._square.bound_solve(self._alpha)
         self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
         self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
