@@ -47,6 +47,8 @@ class Plan:
         Context rows per own row, or a distance per input.
     block_size : int
         Rows that one region gives to training at most; more remain only where rows coincide.
+    budget : Budget
+        Memory that experts may fill with their factors.
     prior_std, length_scale_prior_std : float
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     variance_prior_std : float
@@ -87,6 +89,8 @@ class Learnt:
         Boxes without overlap that cover the space: where context rows are looked for.
     scales : ndarray
         Length-scales of the metric.
+    budget : Budget
+        What decides which experts keep their factors.
     """
 
     own: Node
@@ -95,9 +99,9 @@ class Learnt:
     scales: Array
     overlap: float | Array
     block_size: int
-    budget: Budget
     X: Array
     Y: Array
+    budget: Budget = field(default_factory=Budget)
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
@@ -124,7 +128,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         )
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
-        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0])
+        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, X[:0], Y[:0], plan.budget)
         learnt = add_rows(unseen, X, Y, plan.n_jobs)
     convergence.warn()
     return learnt
