@@ -52,6 +52,7 @@ test-oldest:
 
 bench: $(STAMP)
 	$(PIN) $(BIN)/python benchmarks/leaf.py
+	$(PIN) $(BIN)/python benchmarks/scale.py
 
 # Against LightGBM, NGBoost and scikit-learn (and GPBoost, GPyTorch where installed); needs $$SPNGP_DATA.
 bench-accuracy: $(STAMP)

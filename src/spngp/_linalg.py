@@ -10,10 +10,11 @@ column – the order of :func:`scipy.spatial.distance.pdist`. Element-wise work 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -353,13 +354,42 @@ class Square:
 
 
 class _Scratch(threading.local):
-    """Memory of one thread."""
+    """Memory of one thread: for a matrix (:meth:`Square.scratch`), and for arrays lent while it works on one leaf."""
 
     def __init__(self) -> None:
         self.memory = np.empty(0)
+        self.lent = np.empty(0)
+        self.next: int | None = None  # where the next array begins; None while none are lent
 
 
 _scratch = _Scratch()
+
+
+@contextlib.contextmanager
+def lent_memory() -> Iterator[None]:
+    """Inside, this thread's :func:`empty` arrays are lent: to be forgotten at the end, when they go to the next leaf.
+
+    Getting a few megabytes from the system for every leaf and giving them back costs a tenth of its training.
+    """
+    _scratch.next = 0
+    try:
+        yield
+    finally:
+        asked, _scratch.next = _scratch.next or 0, None
+        if _scratch.lent.size < asked <= _LARGEST_SCRATCH:
+            _scratch.lent = np.empty(asked)  # enough for the next leaf of this size
+
+
+def empty(*shape: int) -> Array:
+    """A Fortran-ordered array of any content, lent inside :func:`lent_memory` if there is room for it."""
+    if _scratch.next is None:
+        return np.empty(shape, order="F")
+    start = _scratch.next
+    stop = start + math.prod(shape)
+    _scratch.next = stop + -stop % 8  # keeps every array on a cache line of its own
+    if stop > _scratch.lent.size:
+        return np.empty(shape, order="F")
+    return _scratch.lent[start:stop].reshape(shape, order="F")
 
 
 class SquaredDistances:
@@ -378,7 +408,7 @@ class SquaredDistances:
 
     def __init__(self, features: Array, square: Square, exact: bool = False) -> None:
         self._features, self._square, self._exact = features, square, exact
-        self.pairs = np.empty(features.shape[0] * (features.shape[0] - 1) // 2)
+        self.pairs = empty(features.shape[0] * (features.shape[0] - 1) // 2)
         self._squares = np.empty(features.shape[0])
         self._inner_products = square.bound_inner_products(features, -2)
         self._add_sums = square.bound_add_sums(self._squares)

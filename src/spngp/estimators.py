@@ -186,7 +186,7 @@ class SPNGPRegressor(_NetworkRegressor):
     overlap : float or sequence of float, optional
         How many rows beyond its border an expert sees when it predicts, per row of its own, nearest first in the
         kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none. By default 3,
-        and less from 25,000 rows on (:func:`spngp.defaults.overlap`).
+        and less from 50,000 rows on (:func:`spngp.defaults.overlap`).
     structure : {"compact", "random", "equal-width"} or strategy
         How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
         of :mod:`spngp.structure`, which then decides on sizes and spacings in standardised units.

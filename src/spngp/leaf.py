@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square, empty
 from spngp._repeated import Repeats, merge
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
@@ -49,9 +49,9 @@ class Evidence:
         n = y.size
         self._y = y
         self._constant = -0.5 * n * _LOG_2PI
-        self._square = Square.zeros(n)
+        self._square = Square(empty(n, n))
         self._kernel = kernel.evaluation(X, self._square)
-        self._alpha, self._pairs = np.empty(n), np.empty(n * (n - 1) // 2)
+        self._alpha, self._pairs = np.empty(n), empty(n * (n - 1) // 2)
         self._solve = self._square.bound_solve(self._alpha)
         self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
         self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
@@ -235,9 +235,9 @@ class ExactGP:
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
         if gp.n_own > _MERGED_ABOVE and self.noise_variance > 0:
-            known = self._repeats or Repeats(np.ones(own), 0.0)
+            before = self._repeats or Repeats(np.ones(own), 0.0)
             merged_X, merged_y, repeats = merge(
-                own_X, own_y, np.concatenate([known.counts, np.ones(n_new)]), known.scatter
+                own_X, own_y, np.concatenate([before.counts, np.ones(n_new)]), before.scatter
             )
             if merged_y.size < gp.n_own:
                 own_X, own_y, gp._repeats = merged_X, merged_y, repeats

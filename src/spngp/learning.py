@@ -53,6 +53,8 @@ class Plan:
         Context rows per own row, or a distance per input.
     block_size : int
         Rows that one region gives to training at most; more remain only where rows coincide.
+    budget : Budget
+        Memory that experts may fill with their factors.
     prior_std, length_scale_prior_std : float
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     variance_prior_std : float
@@ -98,6 +100,8 @@ class Learnt:
         Length-scales of the metric.
     noise_shapes : list of NoiseShape
         One per output.
+    budget : Budget
+        What decides which experts keep their factors.
     """
 
     own: Node
@@ -106,10 +110,10 @@ class Learnt:
     scales: Array
     overlap: float | Array
     block_size: int
-    budget: Budget
     X: Array
     Y: Array
     noise_shapes: list[NoiseShape]
+    budget: Budget = field(default_factory=Budget)
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
@@ -139,7 +143,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
-        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
+        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, X[:0], Y[:0], gaussian, plan.budget)
         learnt = add_rows(unseen, X, Y, plan.n_jobs)
         if plan.learns_noise_shape and plan.hyperparameters != "fixed":
             learnt = replace(learnt, noise_shapes=_noise_shapes(learnt.network, Y.shape[1], plan, rng))

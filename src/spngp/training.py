@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
-from spngp._linalg import NotPositiveDefiniteError
+from spngp._linalg import NotPositiveDefiniteError, lent_memory
 from spngp._parallel import map_leaves
 from spngp._typing import Array
 from spngp.leaf import Evidence, ExactGP
@@ -291,7 +291,8 @@ def fit_adaptive(
     ``curvature`` is that of the log evidence per row to begin with (see :func:`mean_curvature`). A few steps are all
     that is asked for, so an expert that could go further is no failure.
     """
-    objective = prior.added_to(LeafEvidence(gp, *block))
     n_rows = block[1].size
     start = n_rows * curvature + np.diag(prior.std**-2.0)
-    return gp.with_theta(climb(objective, gp.theta, gp.bounds, start, max_evaluations, tolerance * n_rows))
+    with lent_memory():
+        objective = prior.added_to(LeafEvidence(gp, *block))
+        return gp.with_theta(climb(objective, gp.theta, gp.bounds, start, max_evaluations, tolerance * n_rows))

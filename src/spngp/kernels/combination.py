@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg import PackedGram, Square
+from spngp._linalg import PackedGram, Square, empty
 from spngp._typing import Array
 from spngp.kernels.base import Evaluation, Kernel
 from spngp.kernels.parameter import ParameterTable
@@ -117,15 +117,19 @@ class SumEvaluation:
 
     def __init__(self, parts: list[tuple[slice, Evaluation]]) -> None:
         self._parts = parts
+        self._sum: PackedGram | None = None
 
     def gram(self, values: Array) -> PackedGram:
         """Packed Gram matrix for these values of the parameters."""
-        grams = [part.gram(values[place]) for place, part in self._parts]
-        pairs, diagonal = grams[0].pairs.copy(), grams[0].diagonal.copy()
-        for gram in grams[1:]:
-            pairs += gram.pairs
-            diagonal += gram.diagonal
-        return PackedGram(pairs, diagonal)
+        first, *others = [part.gram(values[place]) for place, part in self._parts]
+        if self._sum is None:
+            self._sum = PackedGram(empty(first.pairs.size), np.empty(first.diagonal.size))
+        for total, start in zip(self._sum, first, strict=True):
+            total[:] = start
+        for gram in others:
+            for total, more in zip(self._sum, gram, strict=True):
+                total += more
+        return self._sum
 
     def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:
         """Gradient by the logs of all parameters."""

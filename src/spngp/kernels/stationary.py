@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spngp._linalg import PackedGram, Square, SquaredDistances, squared_distances
+from spngp._linalg import PackedGram, Square, SquaredDistances, empty, squared_distances
 from spngp._typing import Array
 from spngp.kernels.base import Kernel
 
@@ -105,12 +105,12 @@ class StationaryEvaluation:
         self._features = self._columns[:, 1:]
         self._distances = SquaredDistances(self._features, square, exact=not kernel._is_smooth())
         n_pairs = self._distances.pairs.size
-        self._spare = [np.empty(n_pairs) for _ in range(kernel._n_spare)]
+        self._spare = [empty(n_pairs) for _ in range(kernel._n_spare)]
         self._diagonal = np.empty(n)
         self._variance_place = kernel._places["variance"]
         self._moves = kernel._features_are_free()
         if self._moves:
-            self._weights = np.empty(n_pairs)
+            self._weights = empty(n_pairs)
             self._product = np.empty((n, m + 1), order="F")
             self._g_features = np.empty((n, m), order="F")
             self._unpack_weights = square.bound_unpack(self._weights)

@@ -72,6 +72,9 @@ class NearestContext:
             near = order[bounds[order] <= reach]
             found, distances = self._outside(box, near, reach)
             if found.size >= wanted or near.size == order.size:
+                if found.size > wanted:  # sorting all would be the larger part of the work
+                    close = np.flatnonzero(distances <= np.partition(distances, wanted - 1)[wanted - 1])
+                    found, distances = found[close], distances[close]
                 return found[np.argsort(distances, kind="stable")[:wanted]]
             reach = np.inf if reach == 0 or found.size == 0 else 4.0 * reach
 

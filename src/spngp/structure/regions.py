@@ -89,6 +89,7 @@ def grow(X: Array, propose: Proposer) -> Region:
     Regions with equal boxes are one region. Parents are grown before their parts, breadth first, so a strategy that
     draws from a generator draws in a fixed order.
     """
+    columns = np.ascontiguousarray(X.T)
     boxes: dict[Box, Indices] = {Box(): np.arange(X.shape[0])}
     cuts: dict[Box, list[Cut]] = {}
     depth = {Box(): 0}
@@ -97,7 +98,7 @@ def grow(X: Array, propose: Proposer) -> Region:
         rows = boxes[box]
         cuts[box] = propose(box, rows, depth[box])
         for cut in cuts[box]:
-            side = np.searchsorted(cut.at, X[rows, cut.axis], side="left")
+            side = np.searchsorted(cut.at, columns[cut.axis][rows], side="left")
             for i, part in enumerate(box.cut(cut.axis, cut.at)):
                 if part not in boxes:
                     boxes[part], depth[part] = rows[side == i], depth[box] + 1

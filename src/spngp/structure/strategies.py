@@ -57,8 +57,8 @@ class Compact:
             if rows.size <= self.max_leaf_size:
                 return []
             n_cuts = max(X.shape[1], self.n_partitions) if small and depth == 0 else self.n_partitions
-            inside = X[rows]
-            widths = np.ptp(inside, axis=0) / scales
+            inside = np.take(X, rows, axis=0)
+            widths = _extents(inside) / scales
             order = [int(axis) for axis in np.argsort(-widths, kind="stable") if widths[axis] > 0]
             cuts = self._cuts(inside, order, [0.5], n_cuts)
             if len(cuts) < self.n_partitions:  # few inputs: other positions along the widest
@@ -81,6 +81,17 @@ class Compact:
                 if len(fair) == wanted:
                     return fair
         return fair + lopsided
+
+
+def _extents(rows: Array) -> Array:
+    """Largest minus smallest value of each column; many rows side by side make one long row, which is faster."""
+    n, d = rows.shape
+    block = 64
+    whole = rows[: n - n % block].reshape(-1, block * d)
+    parts = [rows[n - n % block :]]
+    if whole.size:
+        parts += [whole.min(axis=0).reshape(block, d), whole.max(axis=0).reshape(block, d)]
+    return np.asarray(np.ptp(np.concatenate(parts), axis=0))
 
 
 def cut_between_values(values: Array, level: float) -> tuple[float, float]:
