@@ -5,7 +5,7 @@ STAMP := .venv/.installed
 # Leaves are the unit of parallelism; one BLAS thread makes timings and bits repeatable.
 PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup demo test lint types format unit test-oldest bench bench-accuracy clean
+.PHONY: setup demo test browser lint types format unit test-oldest bench bench-accuracy clean
 
 setup: $(STAMP)
 
@@ -16,9 +16,19 @@ $(STAMP): pyproject.toml
 	touch $@
 
 demo: $(STAMP)
-	$(PIN) $(BIN)/python -m spngp.demo
+	$(PIN) $(BIN)/spngp demo
 
-test: lint types unit
+test: lint types browser unit
+
+# The report's tests drive the system's Chromium; where there is none and none can be had, they are skipped.
+BROWSERS := chromium chromium-browser google-chrome google-chrome-stable
+browser:
+	@for name in $(BROWSERS); do command -v $$name >/dev/null && exit 0; done; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		echo "installing chromium for the tests of the report"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+		|| echo "no chromium: the report will not be tested in a browser"; \
+	else echo "no chromium: the report will not be tested in a browser"; fi
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -50,4 +60,4 @@ bench-accuracy: $(STAMP)
 	$(PIN) $(BIN)/python benchmarks/accuracy.py
 
 clean:
-	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache demo
+	rm -rf .venv .venv-oldest .mypy_cache .ruff_cache .pytest_cache demo screenshots

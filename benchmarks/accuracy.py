@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 import time
 import warnings
@@ -22,44 +21,29 @@ from pathlib import Path
 
 import numpy as np
 
-from spngp import SPNGPRegressor, metrics
+from spngp import SPNGPRegressor, datasets, metrics
+from spngp._standardise import Standardiser
 from spngp.predictive import GaussianMixture
 
-OUTPUTS = {"energy": 2, "naval": 2}  # how many of the last columns are outputs; the first of them is used
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Fitted = Callable[[np.ndarray], GaussianMixture]
 
 
-def read(name: str) -> np.ndarray:
-    folder = Path(os.environ.get("SPNGP_DATA", "../shared/data"))
-    for path in (folder / f"{name}.csv", folder / f"{name}.csv.gz"):
-        if path.exists():
-            return np.loadtxt(path, delimiter=",", skiprows=1)
-    raise SystemExit(f"no data set {name!r} in {folder}: set SPNGP_DATA to the folder that holds {name}.csv")
-
-
 def splits(name: str, count: int) -> list[Rows]:
-    if name == "kin40k":
-        return [standardised(read("kin40k_train"), read("kin40k_test"), 1)]
-    table = read(name)
-    result = []
-    for seed in range(count):
-        order = np.random.default_rng(seed).permutation(len(table))
-        n_test = len(table) // 10
-        result.append(standardised(table[order[n_test:]], table[order[:n_test]], OUTPUTS.get(name, 1)))
-    return result
+    data = datasets.load(name)
+    if data.n_train is not None:
+        return [standardised(*data.classic_split())]
+    return [standardised(*data.random_split(0.1, seed)) for seed in range(count)]
 
 
-def standardised(train: np.ndarray, test: np.ndarray, n_outputs: int) -> Rows:
-    X, X_test = train[:, :-n_outputs], test[:, :-n_outputs]
-    y, y_test = train[:, -n_outputs], test[:, -n_outputs]
-    scale = X.std(axis=0)
-    scale[scale == 0] = 1.0
+def standardised(train: datasets.Dataset, test: datasets.Dataset) -> Rows:
+    """Inputs and the first output of both, in units of the training rows."""
+    inputs, outputs = Standardiser.of(train.X), Standardiser.of(train.Y)
     return (
-        (X - X.mean(axis=0)) / scale,
-        (y - y.mean()) / y.std(),
-        (X_test - X.mean(axis=0)) / scale,
-        (y_test - y.mean()) / y.std(),
+        inputs.apply(train.X),
+        outputs.apply(train.Y)[:, 0],
+        inputs.apply(test.X),
+        outputs.apply(test.Y)[:, 0],
     )
 
 
@@ -216,7 +200,10 @@ def main() -> int:
     warnings.simplefilter("ignore")
     print(f"| set | model | {' | '.join(COLUMNS)} |\n|{'---|' * (2 + len(COLUMNS))}")
     for name in arguments.sets.split(","):
-        data = splits(name, arguments.splits)
+        try:
+            data = splits(name, arguments.splits)
+        except (ValueError, OSError) as reason:
+            raise SystemExit(f"accuracy.py: {reason}") from None
         for model in arguments.models.split(","):
             try:
                 figures = np.array([measure(model, rows, seed) for seed, rows in enumerate(data)])

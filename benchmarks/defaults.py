@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from accuracy import OUTPUTS, read, standardised
-from spngp import SPNGPRegressor, defaults, metrics
+from accuracy import standardised
+from spngp import SPNGPRegressor, datasets, defaults, metrics
 from spngp.kernels import Kernel, Matern, Parameter, SquaredExponential
 from spngp.learning import Plan
 
@@ -68,14 +68,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "kernel SE+SE": {"names": ["SE+SE"]},
     "kernel M32+M12": {"names": ["M32+M12"]},
     "kernels SE+SE, M32+M32": {"names": ["SE+SE", "M32+M32"]},
+    "the defaults, Gaussian noise": {"names": ["SE+SE", "M32+M32"], "noise_shape": "gaussian"},
 }
 
 
 def measure(name: str, seed: int, settings: dict[str, Any]) -> list[float]:
-    table = read("kin40k_train" if name == "kin40k" else name)
-    order = np.random.default_rng(1000 + seed).permutation(len(table))
-    n_test = len(table) // 10
-    X, y, X_test, y_test = standardised(table[order[n_test:]], table[order[:n_test]], OUTPUTS.get(name, 1))
+    data = datasets.load(name)
+    if data.n_train is not None:
+        data, _ = data.classic_split()
+    X, y, X_test, y_test = standardised(*data.random_split(0.1, 1000 + seed))
     settings = dict(settings)
     floor, names = settings.pop("floor", None), settings.pop("names", BASE_KERNELS)
     before = defaults.NOISE_STD_FLOOR

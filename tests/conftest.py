@@ -1,7 +1,11 @@
 """Shared by all tests: BLAS held at one thread, so that sums come out the same on every machine."""
 
+import os
+
 import pytest
 from threadpoolctl import threadpool_limits
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a window
 
 
 @pytest.fixture(autouse=True, scope="session")

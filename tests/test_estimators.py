@@ -298,7 +298,7 @@ def test_prediction_in_blocks_equals_prediction_at_once(monkeypatch):
     X, y = wave(150, 2)
     model = small(kernels=None).fit(X, y)
     at_once = model.predict_dist(X)
-    monkeypatch.setattr("spngp.estimators._BLOCK", 37)
+    monkeypatch.setattr("spngp._regressor._BLOCK", 37)
     in_blocks = model.predict_dist(X)
     np.testing.assert_allclose(in_blocks.mean, at_once.mean, rtol=1e-12)
     np.testing.assert_allclose(in_blocks.quantile(0.9), at_once.quantile(0.9), rtol=1e-9)

@@ -1,20 +1,19 @@
 """On the evaluation sets, where they are to be had."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from spngp import SPNGPRegressor, metrics
+from spngp import SPNGPRegressor, datasets, metrics
 
-FOLDER = Path(os.environ.get("SPNGP_DATA", "../shared/data"))
-needs_energy = pytest.mark.skipif(not (FOLDER / "energy.csv").exists(), reason="needs energy.csv in $SPNGP_DATA")
+needs_energy = pytest.mark.skipif(
+    not datasets.status(datasets.find("energy")).available, reason="needs energy.csv in $SPNGP_DATA"
+)
 
 
 @needs_energy
 def test_a_missing_output_leaves_the_other_alone():
-    table = np.loadtxt(FOLDER / "energy.csv", delimiter=",", skiprows=1)
+    data = datasets.load("energy")
+    table = np.hstack([data.X, data.Y])
     order = np.random.default_rng(0).permutation(len(table))
     train, test = table[order[:600]], table[order[600:]]
     Y = train[:, 8:].copy()

@@ -1,6 +1,28 @@
 """Deep mixtures of Gaussian-process experts with exact inference."""
 
-from spngp._version import __version__
-from spngp.estimators import GPRegressor, SPNGPRegressor
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["GPRegressor", "SPNGPRegressor", "__version__"]
+from spngp._version import __version__
+
+if TYPE_CHECKING:
+    from spngp.estimators import GPRegressor, SPNGPRegressor
+    from spngp.io import load
+
+__all__ = ["GPRegressor", "SPNGPRegressor", "__version__", "load"]
+
+# Where each public name lives. It is imported when first asked for, so that `spngp --help` need not wait for SciPy.
+_HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators", "load": "spngp.io"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spngp' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

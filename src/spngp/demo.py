@@ -78,7 +78,7 @@ def draw(path: Path, X: Array, y: Array, fitted: dict[str, Any]) -> None:
     plt.close(figure)
 
 
-def main() -> None:
+def main(figure: Path = FIGURE) -> None:
     """Print the table and write the figure."""
     data = datasets.load("motorcycle")
     X, y = data.X, data.Y[:, 0]
@@ -97,8 +97,8 @@ def main() -> None:
         fitted[name] = copy.deepcopy(fit(X, y))
         evidence = getattr(fitted[name], "log_evidence_", None) or fitted[name].log_evidence
         print(f"{name:<32}{evidence:>13.1f}{rmse:>8.1f}{nlpd:>8.3f}{coverage:>11.0%}")
-    draw(FIGURE, X, y, fitted)
-    print(f"\nfigure: {FIGURE}")
+    draw(figure, X, y, fitted)
+    print(f"\nfigure: {figure}")
 
 
 if __name__ == "__main__":

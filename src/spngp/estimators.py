@@ -6,31 +6,28 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from spngp import defaults
 from spngp._memory import Budget, default_limit
 from spngp._parallel import n_threads, one_blas_thread
 from spngp._progress import Progress
+from spngp._regressor import Regressor
 from spngp._standardise import Standardiser
 from spngp._typing import Array, RandomState
-from spngp._validation import as_count, as_floats, as_generator, as_outputs
+from spngp._validation import as_count, as_floats, as_generator
 from spngp.kernels import Parameter
-from spngp.leaf import ExactGP
 from spngp.learning import Learnt, Plan, StrategyOf, add_rows, learn
-from spngp.network import prediction
+from spngp.network import prediction, sampling
+from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 from spngp.structure import Compact, EqualWidth, RandomAxes
 
-# Rows predicted at a time, so that memory does not grow with the number asked for; many, because a leaf that did not
-# keep its factor makes it again for each block.
-_BLOCK = 500_000
 
-
-class _NetworkRegressor(RegressorMixin, BaseEstimator):
-    """What both estimators share: standardisation, prediction in the user's units, and looking inside."""
+class _NetworkRegressor(Regressor):
+    """What both estimators share: a network in standardised units, prediction in the user's, and looking inside."""
 
     _learnt: Learnt
 
@@ -43,15 +40,6 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
-
-    def _fit(self, X: Any, y: Any) -> Self:
-        before = dict(self.__dict__)
-        try:
-            return self._learn(X, y)
-        except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _learn(self, X: Any, y: Any) -> Self:
         X, y = self._checked(X, y, reset=True)
@@ -69,50 +57,18 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def _plan(self, inputs: Standardiser, outputs: Standardiser, shape: tuple[int, int]) -> Plan:
-        kernels = defaults.as_kernels(self._kernels(), shape[1])
-        for kernel, _ in kernels:
-            kernel._check_inputs(shape[1])
-        templates = [
-            [
-                ExactGP(kernel, defaults.noise_parameter(self.noise_variance, float(scale)) if noise is None else noise)
-                for kernel, noise in kernels
-            ]
-            for scale in outputs.scale
-        ]
-        labels = defaults.labels([kernel for kernel, _ in kernels])
-        return Plan(labels=labels, templates=templates, n_jobs=self.n_jobs, **self._settings(inputs, shape[0]))
-
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        X = validate_data(self, X, dtype=np.float64, reset=reset)
-        return np.ascontiguousarray(X), np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
-
-    def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:
-        if y is None:
-            # scikit-learn's wording, which its checks look for
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if getattr(y, "dtype", None) == np.complex128:
-            raise ValueError("Complex data not supported: y must be real")
-        Y = as_outputs(y, n_rows, "Input y", missing=True)
-        flat = np.asarray(y).ndim == 1
-        if not reset:
-            if (flat, Y.shape[1]) != (self._y_is_flat, self.n_outputs_):
-                expected = "(n,)" if self._y_is_flat else f"(n, {self.n_outputs_})"
-                raise ValueError(f"y must have shape {expected} as before, got {np.asarray(y).shape}")
-        elif np.isnan(Y).all(axis=0).any():
-            output = int(np.argmax(np.isnan(Y).all(axis=0)))
-            raise ValueError(f"Input y contains NaN only, in output {output}: nothing to learn from")
-        return Y[:, 0] if flat else Y
+        templates = self._templates(self._kernels(), shape[1], outputs)
+        labels = defaults.labels([gp.kernel for gp in templates[0]])
+        noise_is_learnt = not any(gp.noise_is_fixed for experts in templates for gp in experts)
+        return Plan(
+            labels=labels,
+            templates=templates,
+            learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
+            n_jobs=self.n_jobs,
+            **self._settings(inputs, shape[0]),
+        )
 
     # Prediction
-
-    def _blocks(self, X: Any) -> list[Array]:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        Z = self._inputs.apply(np.ascontiguousarray(X))
-        return [Z[start : start + _BLOCK] for start in range(0, Z.shape[0], _BLOCK)]
-
-    def _shaped(self, Y: Array) -> Array:
-        return Y[:, 0] if self._y_is_flat else Y
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
@@ -134,21 +90,15 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         mixtures = []
         for Z in self._blocks(X):
             with one_blas_thread():
-                mixture = self.network_.predict_dist(Z, latent, n_jobs=self.n_jobs)
-            if self.n_outputs_ == 1:
-                mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
-                if not self._y_is_flat:
-                    mixture = mixture.with_outputs_axis()
-            else:
-                mixture = mixture.scaled(self._outputs.scale, self._outputs.mean)
-            mixtures.append(mixture)
+                mixture = prediction.predict_dist(self.network_, Z, latent, self.n_jobs, self._noise_shapes())
+            mixtures.append(self._in_units_of_y(mixture))
         return mixtures
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
         n_samples = as_count(n_samples, "n_samples", 0)
         Z = np.concatenate(self._blocks(X))
-        draws = self.network_.sample(Z, n_samples, random_state, latent)
+        draws = sampling.sample(self.network_, Z, n_samples, random_state, latent, self._noise_shapes())
         draws = draws.reshape(Z.shape[0], self.n_outputs_, n_samples)
         draws = draws * self._outputs.scale[:, np.newaxis] + self._outputs.mean[:, np.newaxis]
         return draws[:, 0] if self._y_is_flat else draws
@@ -171,6 +121,9 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         stacked = np.stack(weights, axis=-1)
         return stacked[:, 0] if self._y_is_flat else stacked
 
+    def _noise_shapes(self) -> list[NoiseShape] | None:
+        return None if all(shape == GAUSSIAN for shape in self.noise_shapes_) else self.noise_shapes_
+
     # Looking inside
 
     @property
@@ -178,6 +131,12 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
         """The posterior network, in standardised units, to walk and draw."""
         check_is_fitted(self)
         return self._learnt.network
+
+    @property
+    def noise_shapes_(self) -> list[NoiseShape]:
+        """The learnt shape of each output's noise; the network itself knows its variance only."""
+        check_is_fitted(self)
+        return self._learnt.noise_shapes
 
     @property
     def log_evidence_(self) -> float:
@@ -213,12 +172,6 @@ class _NetworkRegressor(RegressorMixin, BaseEstimator):
             )
         return records
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
 
 class SPNGPRegressor(_NetworkRegressor):
     """Regression by a sum-product network of Gaussian processes: local experts, exact inference, linear cost.
@@ -248,6 +201,10 @@ class SPNGPRegressor(_NetworkRegressor):
         Gigabytes that the model may hold; a fifth of the machine's memory by default. Experts whose Cholesky factors
         do not fit keep what the mean needs and make the factor again when a variance is asked for: the predictions are
         the same, and come fastest for many rows at once.
+    noise_shape : {"learnt", "gaussian"}
+        Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
+        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way. Always Gaussian
+        where the noise or all hyper-parameters are fixed.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default.
     random_state : int, Generator or None
@@ -284,6 +241,7 @@ class SPNGPRegressor(_NetworkRegressor):
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
         "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
+        "noise_shape": [StrOptions({"learnt", "gaussian"})],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -303,6 +261,7 @@ class SPNGPRegressor(_NetworkRegressor):
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        noise_shape: str = "learnt",
     ) -> None:
         self.kernels = kernels
         self.max_leaf_size = max_leaf_size
@@ -311,6 +270,7 @@ class SPNGPRegressor(_NetworkRegressor):
         self.n_partitions = n_partitions
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
+        self.noise_shape = noise_shape
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -377,7 +337,7 @@ class GPRegressor(_NetworkRegressor):
         default.
     hyperparameters : {"tied", "fixed"}
         Learnt by evidence, or the kernel's own values.
-    noise_variance, n_jobs, random_state, verbose
+    noise_variance, noise_shape, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -393,6 +353,7 @@ class GPRegressor(_NetworkRegressor):
         "kernel": "no_validation",
         "hyperparameters": [StrOptions({"tied", "fixed"})],
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
+        "noise_shape": [StrOptions({"learnt", "gaussian"})],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -406,10 +367,12 @@ class GPRegressor(_NetworkRegressor):
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
+        noise_shape: str = "learnt",
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
+        self.noise_shape = noise_shape
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -16,7 +16,7 @@ import numpy as np
 
 from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square, empty
 from spngp._repeated import Repeats, merge
-from spngp._typing import Array, RandomState
+from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
@@ -155,6 +155,11 @@ class ExactGP:
         return float(self._noise.values[0])
 
     @property
+    def noise_is_fixed(self) -> bool:
+        """Whether training leaves the noise as it is."""
+        return not self._noise.free[0]
+
+    @property
     def n_context(self) -> int:
         """Rows that inform predictions but not the evidence."""
         return self._y.size - self._n_first
@@ -241,8 +246,8 @@ class ExactGP:
         try:
             with _overflow_is_checked():
                 extends = own > 0 and not self._jitter and gp._repeats is None
-                known = self._L.leading(own) if self._L is not None and extends else None
-                L, gp._jitter = gp._factor(known, scratch=not keep_factor)
+                first_factor = self._L.leading(own) if self._L is not None and extends else None
+                L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
                 gp._solve(L)
                 gp._L = L if keep_factor else None
         except NotPositiveDefiniteError as error:
@@ -347,6 +352,22 @@ class ExactGP:
         if not latent:
             np.einsum("ii->i", covariance)[:] += self.noise_variance
         return self._finite(mean, X), self._finite(covariance, X)
+
+    @property
+    def rows_seen_once(self) -> Indices:
+        """Positions of the own rows that :meth:`leave_one_out` can leave out: all but those taken together."""
+        return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts == 1)
+
+    def leave_one_out(self, rows: Indices) -> tuple[Array, Array]:
+        """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
+
+        Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance.
+        """
+        columns = np.zeros((self._y.size, rows.size), order="F")
+        columns[rows, np.arange(rows.size)] = 1.0
+        self._present_factor().solve(columns)
+        precision = np.einsum("ij,ij->j", columns, columns)
+        return self._alpha[rows] / precision, np.maximum(1.0 / precision - self.noise_variance, 0.0)
 
     def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
         """Joint samples over the rows of X, shape (n, n_samples)."""

@@ -19,12 +19,18 @@ from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
+from spngp.network.prediction import PlacedLeaf
+from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
 # Experts less plausible than this get no context rows: much of the cost and hardly any of the prediction.
 _LEAST_WEIGHT = 0.01
+# Where all rows are one region, training starts a second time from length-scales shorter by this factor.
+_SHORTER = 0.2
+# The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
+_COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
 # Given length-scales: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
@@ -53,6 +59,8 @@ class Plan:
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     variance_prior_std : float
         Of the Gaussian prior on the log variances of tied kernels around their starts.
+    learns_noise_shape : bool
+        Whether the noise may have another shape than a Gaussian's.
     """
 
     labels: Sequence[str]
@@ -61,6 +69,7 @@ class Plan:
     hyperparameters: str
     overlap: float | Array
     block_size: int
+    learns_noise_shape: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
     subset_size: int = 500
@@ -91,6 +100,8 @@ class Learnt:
         Length-scales of the metric.
     budget : Budget
         What decides which experts keep their factors.
+    noise_shapes : list of NoiseShape
+        One per output.
     """
 
     own: Node
@@ -99,9 +110,10 @@ class Learnt:
     scales: Array
     overlap: float | Array
     block_size: int
+    budget: Budget
     X: Array
     Y: Array
-    budget: Budget = field(default_factory=Budget)
+    noise_shapes: list[NoiseShape]
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
@@ -118,7 +130,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             progress.stage("tied parameters", len(tied))
             blocks = sample(regions, rng)
             for k in range(len(tied)):
-                tied[k] = _fit_tied(tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence)
+                tied[k] = _fit_tied(
+                    tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence, regions.is_leaf
+                )
                 progress.advance()
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
@@ -128,8 +142,11 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         )
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
-        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, X[:0], Y[:0], plan.budget)
+        gaussian = [GAUSSIAN] * Y.shape[1]
+        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
         learnt = add_rows(unseen, X, Y, plan.n_jobs)
+        if plan.learns_noise_shape and plan.hyperparameters != "fixed":
+            learnt = replace(learnt, noise_shapes=_noise_shapes(learnt.network, Y.shape[1], plan, rng))
     convergence.warn()
     return learnt
 
@@ -166,6 +183,28 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
         learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs, keep=keep
     )
     return replace(learnt, network=network)
+
+
+def _noise_shapes(network: Node, n_outputs: int, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
+    """The shape of each output's noise, from the leave-one-out residuals of some leaves that count."""
+    shapes = []
+    for k in range(n_outputs):
+        leaves = [
+            item for item in network.responsibilities() if item.leaf.output == k and item.leaf.gp.rows_seen_once.size
+        ]
+        heaviest = max((item.weight for item in leaves), default=0.0)
+        counting = [item for item in leaves if item.weight >= min(_COUNTING_WEIGHT, heaviest)]
+        order = rng.permutation(len(counting))[: plan.n_sampled_regions]
+        chosen = [(counting[i], _at_most(counting[i].leaf.gp.rows_seen_once, _RESIDUALS, rng)) for i in order]
+
+        def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
+            (leaf, _, weight), rows = task
+            residual, latent_variance = leaf.gp.leave_one_out(rows)
+            return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
+
+        found = map_leaves(residuals, chosen, plan.n_jobs)
+        shapes.append(learn_noise_shape(*np.concatenate(found, axis=1)) if found else GAUSSIAN)
+    return shapes
 
 
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -223,6 +262,7 @@ def _fit_tied(
     evaluations: int,
     plan: Plan,
     convergence: Convergence,
+    alone: bool,
 ) -> list[ExactGP]:
     """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block.
 
@@ -235,12 +275,27 @@ def _fit_tied(
     priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for gp in plan.templates[output]]
     over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
 
-    def fit(j: int) -> ExactGP:
-        return fit_tied(
-            [experts[j]], blocks, evaluations, priors=[priors[j]], n_jobs=over_blocks, convergence=convergence
-        )[0]
+    def fit(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
+        start, prior = task
+        return fit_tied([start], blocks, evaluations, priors=[prior], n_jobs=over_blocks, convergence=convergence)[0]
 
-    return map_leaves(fit, range(len(experts)), over_templates)
+    # evidence has several peaks, and one found from long length-scales may call everything noise
+    starts = [[gp, _with_shorter_scales(gp)] if len(blocks) == 1 and alone else [gp] for gp in experts]
+    tasks = [(gp, prior) for ways, prior in zip(starts, priors, strict=True) for gp in ways]
+    found = iter(map_leaves(fit, tasks, over_templates))
+    return [_best([next(found) for _ in ways], blocks) for ways in starts]
+
+
+def _with_shorter_scales(gp: ExactGP) -> ExactGP:
+    shift = [np.log(_SHORTER) if name.split(".")[-1].startswith("length_scale") else 0.0 for name in gp.parameter_names]
+    return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
+
+
+def _best(fitted: Sequence[ExactGP], blocks: Sequence[Block]) -> ExactGP:
+    """The one with the highest evidence; the first if they are the same."""
+    if len(fitted) == 1:
+        return fitted[0]
+    return max(fitted, key=lambda gp: sum(gp.condition(*block).log_evidence for block in blocks))
 
 
 def _tied_std(name: str, plan: Plan) -> float:

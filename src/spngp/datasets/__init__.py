@@ -1,31 +1,51 @@
-"""Data sets by name."""
+"""Data sets by name: embedded, generated, or found in ``$SPNGP_DATA``, in the user's cache or by download.
+
+>>> from spngp import datasets
+>>> [entry.name for entry in datasets.REGISTRY.values() if entry.in_paper]
+['motorcycle', 'nonstationary', 'energy', 'concrete', 'ccpp', 'kin40k']
+"""
 
 from __future__ import annotations
 
 from importlib import resources
-from typing import NamedTuple
+from pathlib import Path
 
-import numpy as np
+from spngp.datasets.dataset import Dataset
+from spngp.datasets.registry import REGISTRY, Entry, File, find
+from spngp.datasets.storage import Status, obtain, status, statuses
+from spngp.datasets.synthetic import nonstationary, regional
+from spngp.datasets.table import join, read
 
-from spngp._typing import Array
+__all__ = [
+    "REGISTRY",
+    "Dataset",
+    "Entry",
+    "File",
+    "Status",
+    "fetch",
+    "find",
+    "load",
+    "nonstationary",
+    "regional",
+    "status",
+    "statuses",
+]
 
-_OUTPUTS = {"motorcycle": 1}  # how many of the last columns are outputs
 
+def load(name: str, verify: bool = True) -> Dataset:
+    """A data set by its name; ``datasets.REGISTRY`` has them all.
 
-class Dataset(NamedTuple):
-    """Rows of inputs X (n, d) and outputs Y (n, p), with the names of their columns."""
+    ``"motorcycle"`` ships with the package: 133 measurements of head acceleration (g) over time (ms) in a simulated
+    motorcycle crash, from Silverman (1985). ``"nonstationary"`` is generated (:func:`nonstationary` takes other sizes
+    and seeds). The others are files, looked for in ``$SPNGP_DATA``, then in the user's cache; see
+    :mod:`spngp.datasets.storage`.
 
-    X: Array
-    Y: Array
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-
-
-def load(name: str) -> Dataset:
-    """A data set that ships with the package.
-
-    ``"motorcycle"``: 133 measurements of head acceleration (g) over time (ms) in a simulated motorcycle crash, from
-    Silverman (1985).
+    Parameters
+    ----------
+    name : str
+    verify : bool
+        Whether files must have the checksum of the registry. False accepts your own conversion from a set's home page
+        if it has the right numbers of rows and columns; results may then differ from published ones.
 
     Examples
     --------
@@ -34,10 +54,23 @@ def load(name: str) -> Dataset:
     >>> data.X.shape, data.inputs, data.outputs
     ((133, 1), ('times',), ('accel',))
     """
-    if name not in _OUTPUTS:
-        raise ValueError(f"unknown data set {name!r}; known are {', '.join(sorted(_OUTPUTS))}")
-    text = resources.files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
-    header, *lines = text.splitlines()
-    table = np.array([[float(field) for field in line.split(",")] for line in lines])
-    names, split = tuple(header.split(",")), table.shape[1] - _OUTPUTS[name]
-    return Dataset(table[:, :split], table[:, split:], names[:split], names[split:])
+    entry = find(name)
+    if name == "nonstationary":
+        return nonstationary()
+    if not entry.files:
+        with resources.as_file(resources.files(__package__).joinpath(f"{name}.csv")) as path:
+            return join(entry, [read([path], entry, entry.rows)])
+    return join(entry, [read(obtain(entry, file, verify), entry, file.rows) for file in entry.files])
+
+
+def fetch(name: str, mirror: str | None = None) -> list[Path]:
+    """Make sure that a data set is on this machine, and say where: nothing for embedded and generated ones.
+
+    Parameters
+    ----------
+    name : str
+    mirror : str, optional
+        Address of a web folder that holds the files under their names; ``$SPNGP_DATA_URL`` by default.
+    """
+    entry = find(name)
+    return [path for file in entry.files for path in obtain(entry, file, mirror=mirror)]

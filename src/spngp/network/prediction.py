@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -14,6 +14,7 @@ from spngp._validation import as_rows
 from spngp.network.box import Box
 from spngp.network.conditioning import check_inputs
 from spngp.network.placement import log_path_weights, place, route
+from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 
 if TYPE_CHECKING:
@@ -68,9 +69,17 @@ def route_to_leaves(root: Node, X: Array) -> Routed:
     )
 
 
-def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> GaussianMixture:
-    """The mixture at each row: every leaf whose box holds the row, with its path weight."""
-    X = as_rows(X)
+class Components(NamedTuple):
+    """What every leaf that a row reaches says about it; arrays of shape (rows, outputs, components)."""
+
+    log_weights: Array
+    means: Array
+    latent_variances: Array
+    noise_variances: Array
+
+
+def components(root: Node, X: Array, n_jobs: int | None) -> Components:
+    """Each leaf whose box holds a row is a component there, with its path weight; −inf where there is none."""
     routed = route_to_leaves(root, X)
     used = np.zeros(routed.shape, dtype=np.intp)
     slots = []  # which component of each of its rows' mixtures a leaf is
@@ -78,15 +87,35 @@ def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> Gaussi
         slots.append(used[rows, column])
         used[rows, column] += 1
     shape = (*routed.shape, int(used.max(initial=1)))
-    log_weights, means, variances = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
+    found = Components(np.full(shape, -np.inf), np.zeros(shape), np.ones(shape), np.zeros(shape))
 
     def predict_leaf(i: int) -> None:
-        where = (routed.rows[i], routed.columns[i], slots[i])
-        means[where], variances[where] = routed.leaves[i].gp.predict(X[routed.rows[i]], latent)
-        log_weights[where] = routed.log_weights[i]
+        where, leaf = (routed.rows[i], routed.columns[i], slots[i]), routed.leaves[i]
+        found.means[where], found.latent_variances[where] = leaf.gp.predict(X[routed.rows[i]], latent=True)
+        found.noise_variances[where] = leaf.noise_variance
+        found.log_weights[where] = routed.log_weights[i]
 
     map_leaves(predict_leaf, range(len(slots)), n_jobs)
-    if shape[1] == 1:
+    return found
+
+
+def predict_dist(
+    root: Node, X: Any, latent: bool, n_jobs: int | None, noise_shapes: Sequence[NoiseShape] | None = None
+) -> GaussianMixture:
+    """The mixture at each row, of the function or of an observation with noise: Gaussian, or of a shape per output."""
+    log_weights, means, variances, noise = components(root, as_rows(X), n_jobs)
+    if not latent:
+        shapes = [GAUSSIAN] * means.shape[1] if noise_shapes is None else noise_shapes
+        parts = max(len(shape.weights) for shape in shapes)
+        weights, factors = np.zeros((len(shapes), 1, parts)), np.ones((len(shapes), 1, parts))
+        for j, shape in enumerate(shapes):
+            weights[j, 0, : len(shape.weights)], factors[j, 0, : len(shape.weights)] = shape.weights, shape.factors
+        flat = (*means.shape[:2], means.shape[2] * parts)
+        with np.errstate(divide="ignore"):  # a part that another output needs
+            log_weights = (log_weights[..., np.newaxis] + np.log(weights)).reshape(flat)
+        variances = (variances[..., np.newaxis] + noise[..., np.newaxis] * factors).reshape(flat)
+        means = np.repeat(means, parts, axis=-1)
+    if means.shape[1] == 1:
         return GaussianMixture(log_weights[:, 0], means[:, 0], variances[:, 0])
     return GaussianMixture(log_weights, means, variances)
 

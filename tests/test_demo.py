@@ -1,20 +1,6 @@
 import numpy as np
-import pytest
 
 from spngp import GPRegressor, datasets, demo
-
-
-def test_motorcycle_is_silvermans_data():
-    data = datasets.load("motorcycle")
-    assert data.X.shape == data.Y.shape == (133, 1)
-    assert data.X[[0, -1], 0].tolist() == [2.4, 57.6]
-    assert data.Y.min() == -134.0
-    assert data.Y.max() == 75.0
-
-
-def test_an_unknown_data_set_names_the_known_ones():
-    with pytest.raises(ValueError, match="unknown data set 'iris'; known are motorcycle"):
-        datasets.load("iris")
 
 
 def test_demo_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):

@@ -1,0 +1,77 @@
+"""Saved models: size of the file against its arrays, seconds to save, to open and to predict first, and equal bits.
+
+    python benchmarks/saved_models.py
+
+Kin40K with defaults, and as many small experts as a model of a million rows has. Opening and the first prediction are
+timed in a fresh process, imports apart; the file is in the system's cache. Needs $SPNGP_DATA.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from spngp import SPNGPRegressor, datasets, load
+
+_OPEN = """
+import sys, time
+import numpy as np
+import spngp.io
+from spngp.network import prediction
+rows = np.load(sys.argv[2])
+started = time.perf_counter()
+model = spngp.io.load(sys.argv[1])
+opened = time.perf_counter()
+model.predict(rows[:1], return_std=True)
+print(opened - started, time.perf_counter() - started)
+"""
+
+
+def array_bytes(model: SPNGPRegressor) -> int:
+    """Bytes of all arrays that the experts hold, each counted once."""
+    arrays = {}
+    for network in (model._learnt.own, model._learnt.network):
+        for leaf, _, _ in network.responsibilities():
+            held = [leaf.gp._X, leaf.gp._y, leaf.gp._alpha]
+            held += [] if leaf.gp._L is None else [leaf.gp._L.array]
+            arrays.update({id(array): array.nbytes for array in held})
+    return sum(arrays.values()) + model._learnt.X.nbytes + model._learnt.Y.nbytes
+
+
+def main() -> None:
+    data = datasets.load("kin40k")
+    X, y, rows = data.X[:10_000], data.Y[:10_000, 0], data.X[10_000:12_000]
+    cases = {
+        "Kin40K, defaults": SPNGPRegressor(random_state=0, n_jobs=-1),
+        "8 rows a leaf": SPNGPRegressor(max_leaf_size=8, overlap=1.0, hyperparameters="fixed", n_jobs=-1),
+    }
+    print("| model | experts | arrays MB | file MB | ratio | save s | open s | open and first row s | equal bits |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "m.spngp"
+        np.save(Path(directory) / "rows.npy", rows)
+        for name, model in cases.items():
+            model.fit(X, y)
+            held = array_bytes(model)
+            started = time.perf_counter()
+            model.save(path)
+            saving = time.perf_counter() - started
+            command = [sys.executable, "-c", _OPEN, str(path), str(Path(directory) / "rows.npy")]
+            printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            opening, first = map(float, printed.split())
+            pairs = zip(model.predict(rows, return_std=True), load(path).predict(rows, return_std=True), strict=True)
+            equal = all(np.array_equal(a, b) for a, b in pairs)
+            size = os.path.getsize(path)
+            sizes = f"{held / 1e6:.1f} | {size / 1e6:.1f} | {size / held:.2f}"
+            seconds = f"{saving:.1f} | {opening:.2f} | {first:.2f}"
+            print(f"| {name} | {len(model.regions_)} | {sizes} | {seconds} | {'yes' if equal else 'NO'} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""``spngp demo``: the main job on embedded data, from the command line."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    directory: Annotated[str, typer.Option(metavar="DIR", help="Where files are written.")] = "demo",
+    compare: Annotated[
+        bool, typer.Option("--compare/--no-compare", help="Also compare three models and draw what each believes.")
+    ] = True,
+) -> None:
+    """Fit, predict, evaluate and report on the embedded motorcycle data, showing each command."""
+    from importlib.util import find_spec
+
+    from spngp.cli.terminal import console
+
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    train, test = _write_tables(folder)
+    model, predicted, page = (str(folder / name) for name in ("motorcycle.spngp", "predicted.csv", "report.html"))
+    _run("fit", train, "--target", "accel", "--max-leaf-size", "30", "-o", model)
+    _run("inspect", model, "--experts", "6")
+    _run("predict", model, test, "--interval", "0.9", "-o", predicted)
+    _run("evaluate", model, test)
+    look = [f"{predicted}  predictions with 90 % intervals"]
+    if find_spec("plotly") is None:
+        console().print("(no report: it needs plotly, pip install 'spngp[report]')\n")
+    else:
+        _run("report", model, test, "-o", page)
+        look.append(f"{page}  open it in a browser")
+    if compare:
+        from spngp import demo as comparison
+
+        comparison.main(folder / "motorcycle.png")
+        look.append(f"{folder / 'motorcycle.png'}  what three models believe")
+    console().print("\nLook at\n  " + "\n  ".join(look), soft_wrap=True)
+
+
+def _write_tables(folder: Path) -> tuple[str, str]:
+    """The embedded rows as two CSV files: to fit, and to predict."""
+    import csv
+
+    import numpy as np
+
+    from spngp import datasets
+
+    data = datasets.load("motorcycle")
+    rows = np.column_stack([data.X, data.Y])
+    chosen = np.random.default_rng(0).permutation(rows.shape[0]) < 33
+    paths = []
+    for name, part in (("train", rows[~chosen]), ("test", rows[chosen])):
+        paths.append(str(folder / f"{name}.csv"))
+        with open(paths[-1], "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*data.inputs, *data.outputs])
+            writer.writerows(part.tolist())
+    return paths[0], paths[1]
+
+
+def _run(*arguments: str) -> None:
+    """A command as a person would type it: shown, then run."""
+    from spngp.cli.app import app
+    from spngp.cli.terminal import console
+
+    console().print(f"$ spngp {shlex.join(arguments)}", style="bold", soft_wrap=True)
+    try:
+        app(list(arguments))
+    except SystemExit as end:
+        if end.code:
+            raise typer.Exit(int(end.code)) from None
+    console().print()

@@ -1,0 +1,65 @@
+"""``spngp evaluate``: how good a model's predictions are on rows with known targets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file with the targets; - reads input.")],
+    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure accuracy and calibration on a table that holds the targets.
+
+    RMSE and CRPS are in the target's units, NLPD in nats; lower is better. A calibrated model's intervals hold as often
+    as they say, and its PIT histogram is flat.
+    """
+    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
+    from spngp.cli.scores import Scores, one_target
+    from spngp.cli.terminal import print_json
+
+    estimator = open_model(model)
+    if jobs is not None:
+        estimator.n_jobs = jobs
+    table = TableForModel(data, estimator, targets=True, impute=impute)
+    scores = {name: Scores() for name in table.schema.targets}
+    for block in table.blocks(rows_at_a_time(estimator)):
+        mixture = estimator.predict_dist(block.inputs)
+        for k, name in enumerate(table.schema.targets):
+            assert block.outputs is not None
+            scores[name].add(one_target(mixture, k), block.outputs[:, k])
+    empty = [name for name, own in scores.items() if not own.n_rows]
+    if empty:
+        raise ValueError(f"{table.source.name}: target {empty[0]!r} has no values to compare with")
+    summary = {name: own.summary() for name, own in scores.items()}
+    if as_json:
+        print_json({"model": model, "data": table.source.name, "targets": summary})
+    else:
+        _show(table.source.name, summary)
+
+
+def _show(source: str, summary: dict[str, Any]) -> None:
+    from spngp.cli.scores import LEVELS
+    from spngp.cli.terminal import print_bars, print_table
+
+    print_table(
+        f"Accuracy on {source}",
+        ("target", "rows", "RMSE", "MAE", "std of target", "NLPD", "CRPS"),
+        [
+            (name, s["rows"], s["rmse"], s["mae"], s["std_of_target"], s["nlpd"], s["crps"])
+            for name, s in summary.items()
+        ],
+    )
+    print_table(
+        "How often central intervals hold",
+        ("target", *(f"{level:.0%}" for level in LEVELS)),
+        [(name, *(f"{share:.1%}" for share in s["coverage"].values())) for name, s in summary.items()],
+    )
+    for name, s in summary.items():
+        edges = [f"{j / len(s['pit']):.1f}–{(j + 1) / len(s['pit']):.1f}" for j in range(len(s["pit"]))]
+        print_bars(f"PIT of {name}: share of rows, flat at {1 / len(s['pit']):.0%} if calibrated", edges, s["pit"])

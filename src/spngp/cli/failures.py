@@ -1,0 +1,47 @@
+"""From an exception to one line for people and an exit code for scripts.
+
+2: the request or the data were wrong. 1: a check did not hold, or something failed that no input explains.
+130: interrupted.
+"""
+
+from __future__ import annotations
+
+# Which extra brings a package that the core does without.
+EXTRAS = {
+    "typer": "cli",
+    "rich": "cli",
+    "pyarrow": "cli",
+    "safetensors": "io",
+    "matplotlib": "plot",
+    "plotly": "report",
+    "pooch": "data",
+    "tqdm": "progress",
+}
+
+
+class CheckFailed(Exception):  # noqa: N818 - it is an outcome, not an error of the program
+    """A command ran to its end and what it was to check does not hold: exit code 1."""
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """One line that says what happened, and the exit code."""
+    if isinstance(error, CheckFailed):
+        return _one_line(str(error)), 1
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", 130
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").split(".")[0]
+        if package in EXTRAS:
+            return f"this needs {package}, which is not installed: pip install 'spngp[{EXTRAS[package]}]'", 1
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _one_line(f"{where}{error.strerror}"), 2
+    if isinstance(error, ValueError | OSError):  # our own messages say it all
+        return _one_line(str(error)), 2
+    if isinstance(error, MemoryError):
+        return "out of memory", 1
+    return _one_line(f"unexpected {type(error).__name__}: {error} (--verbose shows where)"), 1
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

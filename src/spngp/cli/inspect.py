@@ -1,0 +1,138 @@
+"""``spngp inspect``: what is inside a saved model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit or model.save.")],
+    experts: Annotated[int, typer.Option(metavar="N", help="How many experts to list, weightiest first.")] = 12,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every expert.")] = False,
+) -> None:
+    """Show a model's settings, inputs, regions, experts, evidence and kernel weights."""
+    from spngp.cli.opening import open_model
+    from spngp.cli.terminal import print_json
+
+    estimator = open_model(model)
+    facts = _facts(model, estimator)
+    if as_json:
+        print_json(facts)
+    else:
+        _show(facts, experts)
+
+
+def _facts(path: str, model: Any) -> dict[str, Any]:
+    import os
+    from dataclasses import asdict
+
+    from spngp.cli.opening import target_names
+    from spngp.tables.schema import TableSchema
+
+    if not hasattr(model, "regions_"):
+        raise ValueError(f"{path} holds a {type(model).__name__}; only SPNGPRegressor and GPRegressor have regions")
+
+    schema = getattr(model, "table_", None)
+    names = getattr(model, "feature_names_in_", None)
+    inputs = [f"x{i}" for i in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    known = schema if isinstance(schema, TableSchema) else TableSchema((), ())
+    targets = target_names(known, model.n_outputs_)
+    records = sorted(model.regions_, key=lambda record: (-record["weight"], record["output"]))
+    return {
+        "model": path,
+        "bytes": os.path.getsize(path),
+        "kind": type(model).__name__,
+        "settings": {name: _simple(value) for name, value in model.get_params().items()},
+        "inputs": inputs,
+        "targets": targets,
+        "columns": [asdict(column) for column in known.columns],
+        "rows": int(model._learnt.X.shape[0]),
+        "log_evidence": model.log_evidence_,
+        "regions": len({(*record["low"], *record["high"]) for record in records}),
+        "kernel_weights": _kernel_weights(records, model.kernel_names_),
+        "experts": [{**record, "output": targets[record["output"]]} for record in records],
+    }
+
+
+def _simple(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+
+
+def _kernel_weights(records: list[dict[str, Any]], names: list[str]) -> dict[str, float]:
+    """Share of the rows that each kernel explains."""
+    total = sum(record["weight"] * record["rows"] for record in records)
+    return {
+        name: sum(record["weight"] * record["rows"] for record in records if record["kernel"] == name) / total
+        for name in names
+    }
+
+
+def _show(facts: dict[str, Any], n_experts: int) -> None:
+    from spngp.cli.terminal import megabytes, print_facts, print_table, shortened
+
+    changed = {name: value for name, value in facts["settings"].items() if value is not None}
+    print_facts(
+        f"{facts['kind']} in {facts['model']} ({megabytes(facts['bytes'])})",
+        {
+            "rows": facts["rows"],
+            "inputs": shortened(facts["inputs"], 12),
+            "targets": shortened(facts["targets"], 12),
+            "regions": facts["regions"],
+            "experts": len(facts["experts"]),
+            "log evidence": facts["log_evidence"],
+            "settings": ", ".join(f"{name}={value}" for name, value in changed.items()),
+        },
+    )
+    letters = {name: _letter(i) for i, name in enumerate(facts["kernel_weights"])}
+    print_table(
+        "Kernels, by the share of rows they explain",
+        ("", "kernel", "weight"),
+        [(letters[name], name, f"{weight:.1%}") for name, weight in facts["kernel_weights"].items()],
+        text_columns=2,
+    )
+    columns = [column for column in facts["columns"] if column["kind"] != "number"]
+    if columns:
+        print_table(
+            "Columns that are not plain numbers",
+            ("column", "kind", "becomes"),
+            [(c["name"], c["kind"], shortened(c["categories"] or c["parts"])) for c in columns],
+            text_columns=3,
+        )
+    shown = facts["experts"][: max(n_experts, 0)]
+    if shown:
+        print_table(
+            f"Experts ({len(shown)} of {len(facts['experts'])}, by weight)",
+            ("where", "kernel", "rows", "context", "noise std", "weight"),
+            [
+                (
+                    _where(expert, facts["inputs"]) + (f", {expert['output']}" if len(facts["targets"]) > 1 else ""),
+                    letters[expert["kernel"]],
+                    expert["rows"],
+                    expert["context_rows"],
+                    expert["noise_std"],
+                    f"{expert['weight']:.1%}",
+                )
+                for expert in shown
+            ],
+            text_columns=2,
+        )
+
+
+def _letter(i: int) -> str:
+    """A short name for a kernel, whose own may fill a line: A to Z, then AA and so on."""
+    return (_letter(i // 26 - 1) if i >= 26 else "") + chr(ord("A") + i % 26)
+
+
+def _where(expert: dict[str, Any], inputs: list[str]) -> str:
+    """The expert's box in words."""
+    import math
+
+    sides = []
+    for name, low, high in zip(inputs, expert["low"], expert["high"], strict=True):
+        if math.isfinite(low) and math.isfinite(high):
+            sides.append(f"{low:.3g} < {name} ≤ {high:.3g}")
+        elif math.isfinite(low) or math.isfinite(high):
+            sides.append(f"{name} > {low:.3g}" if math.isfinite(low) else f"{name} ≤ {high:.3g}")
+    return ", ".join(sides) or "everywhere"

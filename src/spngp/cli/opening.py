@@ -1,0 +1,86 @@
+"""What the commands open: a model, and tables in the form that it was fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spngp._typing import Array
+from spngp.io import load
+from spngp.tables.reading import Source
+from spngp.tables.schema import TableSchema, schema_of
+from spngp.tables.values import Reader
+
+_ROWS, _ROWS_WITHOUT_FACTORS = 20_000, 200_000
+
+
+def open_model(path: str) -> Any:
+    """A saved model, every byte of its file checked: a command reads most of it anyway."""
+    return load(path, verify=True)
+
+
+def rows_at_a_time(model: Any) -> int:
+    """How many rows to predict at once: few, to save memory, unless experts make their factors again for each block.
+
+    ``benchmarks/predict_memory.py`` measures what it takes.
+    """
+    if not hasattr(model, "network_"):
+        return _ROWS
+    kept = all(leaf.gp._L is not None for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)
+    return _ROWS if kept else _ROWS_WITHOUT_FACTORS
+
+
+class Block(NamedTuple):
+    """Some rows of a table: as they stand in it, and as the model's inputs and outputs."""
+
+    rows: Any  # pyarrow.RecordBatch
+    inputs: Any  # pyarrow.Table of numbers with names, or an array for a model that knows none
+    outputs: Array | None
+
+
+class TableForModel:
+    """A table to be read in blocks for a model.
+
+    Parameters
+    ----------
+    path : str
+        A file, or ``-``.
+    model : estimator
+    targets : bool
+        Whether the targets are needed.
+    impute : bool
+        Fill missing inputs even if the fit did not.
+    """
+
+    def __init__(self, path: str, model: Any, *, targets: bool, impute: bool = False) -> None:
+        self.source = Source(path)
+        self.schema: TableSchema = schema_of(model, self.source.columns, self.source.name)
+        self.schema.check(self.source.columns, self.source.name, targets)
+        if targets and len(self.schema.targets) != model.n_outputs_:
+            raise ValueError(f"{self.source.name} has no column for the model's {model.n_outputs_} outputs")
+        if impute:
+            if not all(column.fill for column in self.schema.columns):
+                raise ValueError("--impute needs a model fitted by spngp fit: others know no values to fill in")
+            self.schema = replace(self.schema, impute=True)
+        self._targets, self._named = targets, hasattr(model, "feature_names_in_")
+
+    def blocks(self, rows: int) -> Iterator[Block]:
+        """The rows in order, at most so many at a time."""
+        reader = Reader(self.source.name, self.source.decimal)
+        for batch in self.source.batches(rows):
+            outputs = self.schema.outputs(batch, reader) if self._targets else None
+            inputs = self.schema.inputs(batch, reader)
+            yield Block(batch, inputs if self._named else np.asarray(inputs), outputs)
+            reader.first_row += batch.num_rows
+        if reader.first_row == 1:
+            raise ValueError(f"{self.source.name} has a header but no rows")
+
+
+def target_names(schema: TableSchema, n_outputs: int) -> list[str]:
+    """Names for the model's outputs, known or made up."""
+    if len(schema.targets) == n_outputs:
+        return list(schema.targets)
+    return ["y"] if n_outputs == 1 else [f"y{k}" for k in range(n_outputs)]

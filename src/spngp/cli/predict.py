@@ -1,0 +1,113 @@
+"""``spngp predict``: predictions for the rows of a table, in constant memory."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file; - reads standard input.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="A .csv or .parquet file; - prints CSV.")
+    ] = "-",
+    quantiles: Annotated[
+        str | None, typer.Option(metavar="Q,Q", help="Also these quantiles, such as 0.05,0.5,0.95.")
+    ] = None,
+    interval: Annotated[
+        float | None, typer.Option(metavar="P", help="Also the central interval that holds with probability P.")
+    ] = None,
+    samples: Annotated[int, typer.Option(metavar="N", help="Also N draws for each row, rows independent.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the draws.")] = 0,
+    keep: Annotated[
+        bool, typer.Option("--keep/--no-keep", help="Copy the columns that are no inputs, such as ids.")
+    ] = True,
+    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
+) -> None:
+    """Predict the rows of a table: mean and standard deviation of each, and more on request.
+
+    Rows are read, predicted and written block by block, so a file may be larger than memory.
+    """
+    import time
+
+    import numpy as np
+
+    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
+    from spngp.cli.terminal import note, print_json
+    from spngp.tables.writing import TableWriter
+
+    if as_json and output == "-":
+        raise typer.BadParameter("needs a file to write predictions to: -o out.csv", param_hint="--json")
+    for name, value in (("--samples", samples), ("--seed", seed)):
+        if value < 0:
+            raise typer.BadParameter(f"must be at least 0, got {value}", param_hint=name)
+    levels = _levels(quantiles)
+    if interval is not None and not 0.0 < interval < 1.0:
+        raise typer.BadParameter(f"must lie between 0 and 1, got {interval}", param_hint="--interval")
+    started = time.perf_counter()
+    estimator = open_model(model)
+    if jobs is not None:
+        estimator.n_jobs = jobs
+    table = TableForModel(data, estimator, targets=False, impute=impute)
+    names = target_names(table.schema, estimator.n_outputs_)
+    used = {column.name for column in table.schema.columns}
+    kept = [name for name in table.source.columns if name not in used] if keep else []
+    rng = np.random.default_rng(seed)
+    with TableWriter.open(output) as writer:
+        for block in table.blocks(rows_at_a_time(estimator)):
+            predicted = _columns(estimator.predict_dist(block.inputs), names, levels, interval, samples, rng)
+            writer.write(_joined(block.rows, kept, predicted))
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})
+    elif output != "-":
+        note(f"{output}: {writer.n_rows:,} rows predicted in {seconds:.1f} s")
+
+
+def _levels(quantiles: str | None) -> list[float]:
+    if quantiles is None:
+        return []
+    try:
+        levels = [float(part) for part in quantiles.split(",")]
+    except ValueError:
+        levels = [-1.0]
+    if not all(0.0 < level < 1.0 for level in levels):
+        raise typer.BadParameter(
+            f"must be numbers between 0 and 1, such as 0.05,0.5,0.95, got {quantiles!r}", param_hint="--quantiles"
+        )
+    return levels
+
+
+def _columns(
+    mixture: Any, names: list[str], levels: list[float], interval: float | None, samples: int, rng: Any
+) -> dict[str, Any]:
+    """The predicted columns by name."""
+    from spngp.cli.scores import one_target
+
+    columns: dict[str, Any] = {}
+    for k, name in enumerate(names):
+        one = one_target(mixture, k)
+        columns[f"{name}_mean"], columns[f"{name}_std"] = one.mean, one.std
+        if levels:
+            values = one.quantile(levels)
+            columns.update({f"{name}_q{level:g}": values[:, j] for j, level in enumerate(levels)})
+        if interval is not None:
+            columns[f"{name}_low{interval:g}"], columns[f"{name}_high{interval:g}"] = one.interval(interval)
+        if samples:
+            draws = one.sample(samples, rng)
+            columns.update({f"{name}_sample{j + 1}": draws[:, j] for j in range(samples)})
+    return columns
+
+
+def _joined(rows: Any, kept: list[str], predicted: dict[str, Any]) -> Any:
+    import pyarrow as pa
+
+    for name in kept:
+        if name in predicted:
+            raise ValueError(f"the input has a column {name!r} already; --no-keep leaves it out")
+    arrays = [rows.column(name) for name in kept] + [pa.array(values) for values in predicted.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=[*kept, *predicted])

@@ -1,0 +1,43 @@
+"""``spngp report``: a page about a model that anybody can open."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def report(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
+    data: Annotated[
+        str | None, typer.Argument(metavar="DATA", help="Rows the model has not seen, with targets.")
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = "report.html",
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
+    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
+) -> None:
+    """Write an interactive report: one HTML file that needs no network.
+
+    With rows the model has not seen it also tells how well they were predicted.
+    """
+    import numpy as np
+
+    from spngp.cli.fit import check_writable
+    from spngp.cli.opening import TableForModel, open_model, target_names
+    from spngp.cli.terminal import megabytes, note
+    from spngp.report import write_report
+    from spngp.tables.schema import TableSchema
+
+    check_writable(output)
+    estimator = open_model(model)
+    X = y = None
+    schema = getattr(estimator, "table_", TableSchema((), ()))
+    if data is not None:
+        table = TableForModel(data, estimator, targets=True, impute=impute)
+        blocks, schema = list(table.blocks(100_000)), table.schema
+        X = np.concatenate([np.asarray(block.inputs) for block in blocks])
+        Y = np.concatenate([block.outputs for block in blocks if block.outputs is not None])
+        y = Y[:, 0] if estimator._y_is_flat else Y
+    names = target_names(schema, estimator.n_outputs_)
+    written = write_report(estimator, output, X, y, title=title or f"{', '.join(names)}: {model}", output_names=names)
+    note(f"{output}: {megabytes(written.stat().st_size)}, open it in a browser")

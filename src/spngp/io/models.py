@@ -1,0 +1,109 @@
+"""Save and load: a model's description and arrays in one file."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from spngp._version import __version__
+from spngp.io.description import CLASSES, Decoder, Encoder, class_of
+from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
+
+SCHEMA = 1  # raised whenever what a record holds changes
+
+_DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
+_ESTIMATORS = [name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.committees")]
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to one file, whole or not at all: what stood at ``path`` stays until the new file is safe.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import numpy as np
+    >>> import spngp
+    >>> from spngp import datasets
+    >>> data = datasets.load("motorcycle")
+    >>> model = spngp.GPRegressor(random_state=0).fit(data.X, data.Y[:, 0])
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = os.path.join(directory, "model.spngp")
+    ...     model.save(path)
+    ...     loaded = spngp.load(path)
+    ...     bool(np.array_equal(loaded.predict(data.X), model.predict(data.X)))
+    True
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(model).__name__
+    if name not in _ESTIMATORS or type(model) is not class_of(name):
+        raise ValueError(f"only estimators of spngp can be saved, got {type(model).__module__}.{name}")
+    check_is_fitted(model)
+    encoder = Encoder()
+    root = encoder.encode(model)
+    encoder.finish()
+    about = {
+        "spngp": __version__,
+        "model": root,
+        "arrays": {
+            name: [array.dtype.str, list(array.shape), checksum(array)] for name, array in encoder.tensors.items()
+        },
+    }
+    text = "\n".join([json.dumps(about), *encoder.records])
+    described = np.frombuffer(text.encode(), dtype=np.uint8)
+    metadata = {"schema": SCHEMA, "checksum": checksum(described)}
+    write(path, {**encoder.tensors, _DESCRIPTION: described}, metadata)
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Open a saved model: at once, however large, since arrays are mapped and read only when a prediction needs them.
+
+    It predicts what the saved one did, to the last bit, and can be updated by ``partial_fit``. The file must stay as it
+    is while the model is in use; saving over it is safe.
+
+    Parameters
+    ----------
+    path : path-like
+    verify : bool
+        Compare every array with its checksum now, instead of when it is first used.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged, or was written by a later version.
+    """
+    file = TensorFile(path)
+    if file.metadata is None:
+        raise ModelFileError(f"{file.path} is a safetensors file, but not a spngp model")
+    schema = file.metadata.get("schema")
+    if type(schema) is not int or schema < 1:
+        raise file.damaged("its header")
+    if schema > SCHEMA:
+        raise ModelFileError(
+            f"{file.path} was written by a later version of spngp (schema {schema}; this one, {__version__}, reads up "
+            f"to {SCHEMA}): update spngp"
+        )
+    # Everything below was written by `save`, so whatever does not fit means damage.
+    try:
+        described = file.array(_DESCRIPTION)
+        if checksum(described) != file.metadata["checksum"]:
+            raise file.damaged("its description")
+        first, *records = described.tobytes().split(b"\n")
+        about = json.loads(first)
+        expected = {name: (dtype, tuple(shape)) for name, (dtype, shape, _) in about["arrays"].items()}
+        if expected != {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}:
+            raise file.damaged("its header")
+        file.checksums = {name: total for name, (_, _, total) in about["arrays"].items()}
+        if verify:
+            file.check_all()
+        model = Decoder(records, file.array, str(file.path)).decode(about["model"])
+    except ModelFileError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise file.damaged("its description") from None
+    if type(model).__name__ not in _ESTIMATORS:
+        raise ModelFileError(f"{file.path} holds a {type(model).__name__}, not an estimator")
+    return model

@@ -1,0 +1,143 @@
+"""How well a model does on the rows it is judged by: scores, calibration and the largest surprises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from spngp import metrics
+from spngp._typing import Array
+from spngp.plotting.calibration import coverage_curve
+from spngp.report.rows import Judged
+from spngp.report.text import Cell, number, packed, percent, table
+
+_POINTS = 1_500  # of the scatter plot
+_SURPRISES = 12
+_INPUTS = 8  # shown with a surprise
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one output, in its units."""
+
+    n: int
+    rmse: float
+    r2: float
+    nlpd: float
+    crps: float
+    coverage: dict[float, float]
+    width: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether the 95 % intervals hold as often as they should, chance allowed for."""
+        low, high = binom.ppf([0.005, 0.995], self.n, 0.95) / self.n
+        share = self.coverage[0.95]
+        if low <= share <= high:
+            return "which chance allows"
+        if abs(share - 0.95) <= 0.02:
+            return "slightly too few" if share < 0.95 else "slightly more than need be"
+        return "too few: they are too narrow" if share < low else "more than need be: they are too wide"
+
+
+def scores(judged: Judged, output: int) -> Scores:
+    """Scores of the rows whose output is not missing."""
+    _, mixture, y = judged.observed(output)
+    variance = float(np.var(y))
+    rmse = metrics.rmse(mixture, y)
+    return Scores(
+        n=y.size,
+        rmse=rmse,
+        r2=1.0 - rmse**2 / variance if variance > 0 else float("nan"),
+        nlpd=metrics.nlpd(mixture, y),
+        crps=metrics.crps(mixture, y),
+        coverage={level: metrics.coverage(mixture, y, level) for level in (0.5, 0.8, 0.95)},
+        width=metrics.sharpness(mixture, 0.95),
+    )
+
+
+def scores_table(found: list[Scores], outputs: list[str]) -> str:
+    """A row per output."""
+    head = ["output", "rows", "RMSE", "R²", "NLPD", "CRPS", "50 % holds", "80 % holds", "95 % holds", "95 % width"]
+    rows = [
+        [
+            output,
+            f"{s.n:,}",
+            *(number(value) for value in (s.rmse, s.r2, s.nlpd, s.crps)),
+            *(percent(share) for share in s.coverage.values()),
+            number(s.width),
+        ]
+        for output, s in zip(outputs, found, strict=True)
+    ]
+    return table(head, rows, "Scores")
+
+
+def calibration(judged: Judged, output: int) -> dict[str, Any]:
+    """What the charts of calibration show."""
+    _, mixture, y = judged.observed(output)
+    pit = np.clip(metrics.pit(mixture, y), 0.0, 1.0)
+    n = pit.size
+    n_bins = int(np.clip(n // 15, 5, 20))
+    counts = np.histogram(pit, np.linspace(0, 1, n_bins + 1))[0]
+    levels = np.linspace(0, 1, 51)
+    shown = np.sort(np.random.default_rng(0).permutation(n)[:_POINTS])
+    return {
+        "rows": n,
+        "pit": (counts * n_bins / n).tolist(),
+        "pitBand": (binom.ppf([0.025, 0.975], n, 1.0 / n_bins) * n_bins / n).tolist(),
+        "coverage": packed(coverage_curve(pit, levels)),
+        "band": [packed(binom.ppf(q, n, levels) / n) for q in (0.025, 0.975)],
+        "observed": packed(y[shown], "f8"),
+        "predicted": packed(mixture.mean[shown], "f8"),
+    }
+
+
+def surprises_table(judged: Judged, output: int, inputs: list[str], order: list[int], seen: tuple[Array, Array]) -> str:
+    """The rows of lowest predictive density, with the inputs of largest effect.
+
+    ``order`` lists inputs by effect, ``seen`` has the lowest and highest training value of each.
+    """
+    shown = order[:_INPUTS]
+    rows, mixture, y = judged.observed(output)
+    density = mixture.logpdf(y)
+    worst = np.argsort(density, kind="stable")[:_SURPRISES]
+    mean = mixture.mean
+    low, high = mixture.interval(0.95)
+    tail = metrics.pit(mixture, y)
+    head = [
+        "row",
+        "observed",
+        "expected",
+        "95 % interval",
+        "chance of so far out",
+        "log density",
+        *(inputs[i] for i in shown),
+    ]
+    lines = []
+    for i in worst:
+        X, (lowest, highest) = judged.X[rows[i]], seen
+        lines.append(
+            [
+                judged.labels[rows[i]],
+                number(y[i]),
+                number(mean[i]),
+                f"{number(low[i])} … {number(high[i])}",
+                _chance(2.0 * min(tail[i], 1.0 - tail[i])),
+                number(density[i]),
+                *(_input(X[j], lowest[j], highest[j]) for j in shown),
+            ]
+        )
+    return table(head, lines, "Largest surprises")
+
+
+def _chance(probability: float) -> str:
+    return "< 1e−6" if probability < 1e-6 else number(float(f"{probability:.2g}"))
+
+
+def _input(value: float, low: float, high: float) -> Cell:
+    if value < low or value > high:
+        return Cell(number(value), f"outside the training range {number(low)} … {number(high)}")
+    return Cell(number(value))

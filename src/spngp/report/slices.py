@@ -1,0 +1,95 @@
+"""Slices for the page: what the model believes along each input, for several places of the other inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spngp._typing import Array
+from spngp.plotting._style import limits, widened
+from spngp.plotting.rows import line, one_column, one_output, without_names
+from spngp.predictive import GaussianMixture
+from spngp.report.text import number, packed
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_SHOWN = 24  # inputs
+_POINTS, _LEVELS = 72, 72
+_ROWS = 400  # of the data, as points or as a rug
+
+
+def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> dict[str, Any]:
+    """For each input, largest effect first: density, mean, interval, kernel weights and noise along it.
+
+    The other inputs stand together at their 5, 25, 50, 75 or 95 % quantile.
+    """
+    d = X.shape[1]
+    nameless = without_names(model)
+    quantiles = QUANTILES if d > 1 else (0.5,)
+    places = np.quantile(X, quantiles, axis=0)
+    observed = y[~np.isnan(y)]
+    lowest, highest = (float(value) for value in np.quantile(observed, [0.002, 0.998]))
+    levels = np.linspace(*widened(lowest, highest, 0.25), _LEVELS)
+    shown = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:_ROWS])
+    found: list[tuple[float, int, dict[str, Any]]] = []
+    for feature in range(d):
+        if d > 1 and np.ptp(X[:, feature]) == 0:
+            continue  # nothing to see along a constant
+        grid = np.linspace(*limits(X[:, feature]), _POINTS)
+        rows = np.concatenate([line(X, feature, place, grid).rows for place in places])
+        mixture = one_output(nameless.predict_dist(rows), output)
+        mean, (low, high) = mixture.mean, mixture.interval(0.95)
+        weights = nameless.predict_kernel_weights(rows)
+        weights = weights if weights.ndim == 2 else weights[:, output]
+        noise = one_column(nameless.predict_noise(rows), output)
+        shade = _shade(mixture, levels)
+        steps = []
+        for i in range(len(quantiles)):
+            part = slice(i * _POINTS, (i + 1) * _POINTS)
+            steps.append(
+                {
+                    "density": packed(shade[part].T, "u1"),
+                    "mean": packed(mean[part]),
+                    "low": packed(low[part]),
+                    "high": packed(high[part]),
+                    "weights": [packed(column) for column in weights[part].T],
+                    "noise": packed(noise[part]),
+                }
+            )
+        effect = float(np.ptp(mean.reshape(len(quantiles), _POINTS), axis=1).max())
+        item = {
+            "input": inputs[feature],
+            "x": packed(grid, "f8"),
+            "steps": steps,
+            "range": grid[[0, -1]].tolist(),
+            "rows": packed(X[shown, feature], "f8"),
+            "effect": number(effect),
+            "noiseTop": float(noise.max()),
+            "others": [_others(place, feature, inputs) for place in places] if d > 1 else [""],
+        }
+        found.append((effect, feature, item))
+    found.sort(key=lambda pair: -pair[0])
+    return {
+        "quantiles": [round(100 * q) for q in quantiles],
+        "levels": packed(levels, "f8"),
+        "range": levels[[0, -1]].tolist(),
+        "items": [item for _, _, item in found[:_SHOWN]],
+        "order": [feature for _, feature, _ in found],
+        "left": len(found[_SHOWN:]),
+        "y": packed(y[shown], "f8") if d == 1 else None,
+    }
+
+
+def _shade(mixture: GaussianMixture, levels: Array) -> Array:
+    """Grey values, relative to the highest density at the same position; the root lets tails show."""
+    density = mixture.density(levels)
+    top = density.max(axis=1, keepdims=True)
+    return np.round(255 * np.sqrt(density / np.where(top > 0, top, 1.0))).astype(np.uint8)
+
+
+def _others(place: Array, feature: int, inputs: list[str]) -> str:
+    """Where the other inputs stand, the first few of them."""
+    texts = [
+        f"{name} = {number(value)}" for i, (name, value) in enumerate(zip(inputs, place, strict=True)) if i != feature
+    ]
+    return ", ".join(texts[:6]) + (", …" if len(texts) > 6 else "")
