@@ -32,6 +32,7 @@ _SHORTER = 0.2
 # Outputs are in doubt so many standard deviations from what the others of their region say; in larger regions than this
 # nobody looks.
 _DOUBTED, _LARGEST_SCREENED = 5.0, 5000
+_AGAIN = 8  # evaluations when tied parameters of a small set are learnt again without them
 # The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
 _COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
@@ -156,7 +157,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             if regions.is_leaf or regions.whole:
                 for k in range(len(tied)):
                     rows = _blocks(blocks, X, sound[:, k])
-                    tied[k] = _fit_tied(tied[k], k, rows, plan.tied_evaluations, plan, convergence, False)
+                    tied[k] = _fit_tied(tied[k], k, rows, _AGAIN, plan, Convergence(), False)
                 experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress)
             else:
                 experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress, (Y, experts))
