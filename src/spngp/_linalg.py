@@ -430,13 +430,28 @@ class SquaredDistances:
         return np.minimum(self.pairs, FARTHEST, out=self.pairs)
 
 
+class ExpandedDistances(NamedTuple):
+    """|a − b|² = |a|² + |b|² − 2a·b as one matrix product of extended rows, for blocks of rows a and b."""
+
+    left: Array
+    right: Array
+
+    @staticmethod
+    def of(A: Array, B: Array | None = None) -> ExpandedDistances | None:
+        """For the rows of A and of B (of A itself by default); none if rounding could be felt."""
+        B = A if B is None else B
+        a, b = (np.einsum("ij,ij->i", rows, rows)[:, np.newaxis] for rows in (A, B))
+        if not max(a.max(initial=0.0), b.max(initial=0.0)) <= _EXPANDABLE:
+            return None
+        left = np.concatenate([-2.0 * A, a, np.ones(a.shape)], axis=1)
+        return ExpandedDistances(left, np.concatenate([B, np.ones(b.shape), b], axis=1))
+
+    def __call__(self, start: int, stop: int) -> Array:
+        """From rows ``start`` to ``stop`` of A to B from ``start`` on; negative by a rounding error at most."""
+        return np.asarray(self.left[start:stop] @ self.right[start:].T)
+
+
 def squared_distances(A: Array, B: Array, exact: bool = False) -> Array:
     """Squared Euclidean distances between the rows of A and of B, by the same rule as :class:`SquaredDistances`."""
-    if not exact:
-        a, b = np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
-        if max(a.max(initial=0.0), b.max(initial=0.0)) <= _EXPANDABLE:
-            ones_a, ones_b = np.ones((a.size, 1)), np.ones((b.size, 1))
-            left = np.concatenate([-2.0 * A, a[:, np.newaxis], ones_a], axis=1)
-            right = np.concatenate([B, ones_b, b[:, np.newaxis]], axis=1)
-            return np.asarray(left @ right.T)  # negative by a rounding error at most
-    return np.minimum(cdist(A, B, "sqeuclidean"), FARTHEST)
+    expanded = None if exact else ExpandedDistances.of(A, B)
+    return np.minimum(cdist(A, B, "sqeuclidean"), FARTHEST) if expanded is None else expanded(0, A.shape[0])

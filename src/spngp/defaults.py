@@ -38,7 +38,7 @@ def default_kernels(d: int) -> list[Kernel]:
 
 
 def overlap(n_rows: int) -> float:
-    """Context rows per own row, where none is asked for: 3, and less from 50,000 rows on (1.2 for a million).
+    """Context rows per own row, where none is asked for: 3, and less from 50,000 rows on (1 for a million).
 
     What a leaf costs grows with the third power of the rows it sees, while every further context row says less: with
     more rows in all, the same time buys more by smaller regions than by wider views.
@@ -47,9 +47,9 @@ def overlap(n_rows: int) -> float:
     --------
     >>> from spngp.defaults import overlap
     >>> [round(overlap(n), 2) for n in (1_000, 100_000, 1_000_000)]
-    [3.0, 2.44, 1.22]
+    [3.0, 2.32, 0.99]
     """
-    return OVERLAP * float(min(1.0, OVERLAP_FALLS_FROM / n_rows)) ** 0.3
+    return OVERLAP * float(min(1.0, OVERLAP_FALLS_FROM / n_rows)) ** 0.37
 
 
 def traditional_kernel(d: int) -> Kernel:

@@ -122,9 +122,14 @@ class Kernel(ABC):
 
         A block of columns at a time, so that what is done to each entry is done in the cache.
         """
+        block = self._block_of(X)
         for start in range(0, X.shape[0], _FILLED_AT_ONCE):
             stop = start + _FILLED_AT_ONCE
-            square.array[start:, start:stop] = self._gram(X[start:stop], X[start:]).T
+            square.array[start:, start:stop] = block(start, stop).T
+
+    def _block_of(self, X: Array) -> Callable[[int, int], Array]:
+        """A function of ``start`` and ``stop``: covariances of these rows with each other and all that follow."""
+        return lambda start, stop: self._gram(X[start:stop], X[start:])
 
     def _rows(self, X: Any, name: str) -> Array:
         X = as_rows(X, name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spngp._linalg import PackedGram, Square, SquaredDistances, empty, squared_distances
+from spngp._linalg import ExpandedDistances, PackedGram, Square, SquaredDistances, empty, squared_distances
 from spngp._typing import Array
 from spngp.kernels.base import Kernel
 
@@ -80,6 +81,20 @@ class Stationary(Kernel):
         u = squared_distances(self._features(X1 - centre), self._features(X2 - centre), exact=not self._is_smooth())
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
+
+    def _block_of(self, X: Array) -> Callable[[int, int], Array]:
+        features = self._features(X - _centre(X))
+        expanded = None if not self._is_smooth() else ExpandedDistances.of(features)
+        if expanded is None:
+            return super()._block_of(X)
+        values = self._table.values
+
+        def block(start: int, stop: int) -> Array:
+            u = expanded(start, stop)
+            spare = [np.empty(u.size) for _ in range(self._n_spare)]
+            return self._profile(u.reshape(-1), spare, values).value.reshape(u.shape)
+
+        return block
 
     def _diagonal(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
