@@ -54,6 +54,7 @@ class Evidence:
         self._alpha, self._pairs = np.empty(n), np.empty(n * (n - 1) // 2)
         self._solve = self._square.bound_solve(self._alpha)
         self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
+        self._invert = self._square.bound_invert()
         self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
         self._pack = self._square.bound_pack(self._pairs)
         self._unpacks: Array | None = None
@@ -72,7 +73,7 @@ class Evidence:
         if not math.isfinite(value):
             raise _out_of_range(self._y, square, log_determinant)
         self._solve_transposed()
-        square.invert()
+        self._invert()
         self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
         g_diagonal = square.diagonal * 0.5
         trace = float(np.add.reduce(g_diagonal))
