@@ -15,10 +15,9 @@ import time
 from functools import partial
 
 import numpy as np
-from scipy.linalg import cython_lapack
 from threadpoolctl import threadpool_limits
 
-from spngp._linalg import INVERTED_WHOLE, Square, _routine
+from spngp._linalg import INVERTED_WHOLE, Square, _dpotri
 
 SIZES = (30, 50, 75, 100, 150, 200, 250, 350, 500, 1000)
 CANDIDATES = (16, 24, 32, 48, 64, 96, 128)
@@ -31,7 +30,7 @@ def compare(n: int, rounds: int) -> list[float]:
     if not square.cholesky():
         raise AssertionError("the benchmark's matrix must be positive definite")
     factor = square.array.copy(order="F")
-    calls = [partial(_routine(cython_lapack, "dpotri", 5), *square._whole), *map(square.bound_invert, CANDIDATES)]
+    calls = [partial(_dpotri, *square._whole), *map(square.bound_invert, CANDIDATES)]
     fastest, inverses = np.full(len(calls), np.inf), []
     for number in range(rounds):
         for which, call in enumerate(calls):

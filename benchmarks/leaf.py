@@ -23,12 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
-from scipy.linalg import cython_lapack
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
-from spngp._linalg import Square, _routine
+from spngp._linalg import Square, _dpotri
 from spngp.kernels import Kernel, Matern, SquaredExponential
 from spngp.leaf import Evidence
 
@@ -71,7 +70,7 @@ def compare(kernel: Kernel, theirs: sk.Kernel, n: int, rounds: int) -> tuple[flo
 
     C = np.asfortranarray(kernel.gram(X) + NOISE * np.eye(n))
     work = Square(np.empty_like(C, order="F"))
-    dpotri = partial(_routine(cython_lapack, "dpotri", 5), *work._whole)  # LAPACK's own, called as ours is
+    dpotri = partial(_dpotri, *work._whole)  # LAPACK's own, called as ours is
 
     def copy() -> None:
         work.array[:] = C

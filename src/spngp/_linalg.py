@@ -56,6 +56,7 @@ def _routine(module: Any, name: str, n_arguments: int) -> Callable[..., None]:
 
 
 _dpotrf = _routine(cython_lapack, "dpotrf", 5)
+_dpotri = _routine(cython_lapack, "dpotri", 5)
 _dtrtri = _routine(cython_lapack, "dtrtri", 6)
 _dlauum = _routine(cython_lapack, "dlauum", 5)
 _dtrttp = _routine(cython_lapack, "dtrttp", 6)
@@ -252,8 +253,8 @@ class Square:
 
         LAPACK's ``dpotri`` does the same, but OpenBLAS is slow at inverting a triangle of more than a few dozen rows.
         """
-        if self.n == 0:
-            return _nothing
+        if self.n <= inverted_whole:
+            return _bind(_dpotri, self._whole, self)
         steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(_dlauum, self._whole, self)]
 
         def invert() -> None:
