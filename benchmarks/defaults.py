@@ -68,6 +68,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "kernel SE+SE": {"names": ["SE+SE"]},
     "kernel M32+M12": {"names": ["M32+M12"]},
     "kernels SE+SE, M32+M32": {"names": ["SE+SE", "M32+M32"]},
+    "the defaults, outliers trusted": {"names": ["SE+SE", "M32+M32"], "outliers": "trust"},
     "the defaults, Gaussian noise": {"names": ["SE+SE", "M32+M32"], "noise_shape": "gaussian"},
 }
 

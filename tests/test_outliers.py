@@ -126,3 +126,81 @@ def test_each_output_is_doubted_alone():
     _, clean = _series(300, [], seed=1)
     model = SPNGPRegressor(random_state=0).fit(X, np.column_stack([clean, y]))
     assert model.outliers_.tolist() == [[50, 1]]
+
+
+def _loo_log_density(prior, X, y):
+    total = 0.0
+    for row in range(len(y)):
+        others = np.arange(len(y)) != row
+        mean, variance = prior.condition(X[others], y[others]).predict(X[[row]])
+        total += stats.norm(mean[0], np.sqrt(variance[0])).logpdf(y[row])
+    return total
+
+
+def test_outliers_of_a_leaf_are_those_without_which_the_others_are_better_predicted():
+    rng = np.random.default_rng(8)
+    X = np.sort(rng.uniform(0, 6, 30))[:, np.newaxis]
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=30)
+    y[7] += 3.0
+    y[20] -= 1.2
+    prior = ExactGP(SquaredExponential(1.0), 0.02)
+    kept, expected, passed = np.arange(30), [], set()
+    while True:  # naive: every candidate is left out, and all others are left out in turn
+        z = [
+            abs(r) / np.sqrt(v + 0.02)
+            for r, v in zip(*prior.condition(X[kept], y[kept]).leave_one_out(np.arange(kept.size)), strict=True)
+        ]
+        order = [i for i in np.argsort(z)[::-1] if z[i] > 5.0 and kept[i] not in passed]
+        if not order:
+            break
+        without = np.delete(kept, order[0])
+        row = int(kept[order[0]])
+        before = _loo_log_density(prior, X[kept], y[kept])
+        mean, variance = prior.condition(X[without], y[without]).predict(X[[row]])
+        before -= stats.norm(mean[0], np.sqrt(variance[0])).logpdf(y[row])  # the candidate's own share
+        if _loo_log_density(prior, X[without], y[without]) > before:
+            expected.append((row, (y[row] - mean[0]) ** 2))
+            kept = without
+        else:
+            passed.add(row)
+    rows, squares = prior.condition(X, y).outliers(5.0)
+    assert {row for row, _ in expected} >= {7, 20}
+    assert rows.tolist() == [row for row, _ in expected]
+    np.testing.assert_allclose(squares, [square for _, square in expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("hyperparameters", ["tied", "adaptive"])
+def test_parameters_of_several_regions_are_learnt_again_without_outliers(hyperparameters):
+    planted = [30, 111, 200, 333, 400, 500]
+    X, y = _series(600, planted)
+    model = SPNGPRegressor(max_leaf_size=100, hyperparameters=hyperparameters, random_state=0).fit(X, y)
+    assert model.outliers_[:, 0].tolist() == planted
+    noise = [
+        np.sqrt(leaf.noise_variance) * y.std() for leaf, _, weight in model.network_.responsibilities() if weight > 0.1
+    ]
+    assert max(noise) < 0.16  # 0.1 in truth; 0.4 with the outliers
+
+
+def test_a_sharp_function_without_noise_raises_no_doubt():
+    x = np.sort(np.random.default_rng(0).uniform(-1, 1, 400))
+    y = np.sin(10 * x) + 5 * np.exp(-0.5 * (x / 0.006) ** 2)
+    assert len(SPNGPRegressor(random_state=0).fit(x[:, np.newaxis], y).outliers_) == 0
+
+
+def test_gaussian_shape_carries_the_variance_of_outliers():
+    rng = np.random.default_rng(9)
+    x = np.sort(rng.uniform(0, 10, 1500))[:, np.newaxis]
+    noise = 0.1 * rng.normal(size=1500) + np.where(rng.random(1500) < 0.02, rng.choice([-1.2, 1.2], 1500), 0.0)
+    y = np.sin(x[:, 0]) + noise
+    test = np.arange(1500) % 3 == 0
+    for shape in ("gaussian", "learnt"):
+        model = SPNGPRegressor(noise_shape=shape, random_state=0).fit(x[~test], y[~test])
+        mean, std = model.predict(x[test], return_std=True)
+        assert len(model.outliers_) > 5
+        assert 0.8 < np.sqrt(np.mean(((y[test] - mean) / std) ** 2)) < 1.3
+
+
+@pytest.mark.parametrize("weights", [np.ones(2), np.array([1.0, -1.0, 1.0]), np.array([1.0, np.nan, 1.0])])
+def test_wrong_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="weights must be 3 positive numbers"):
+        ExactGP(SquaredExponential()).condition([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], weights=weights)

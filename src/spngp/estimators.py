@@ -136,7 +136,7 @@ class _NetworkRegressor(Regressor):
 
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
-        """The learnt shape of each output's noise; the network itself knows its variance only."""
+        """The learnt shape of each output's noise; the network has Gaussian noise, that of outputs not in doubt."""
         check_is_fitted(self)
         return self._learnt.noise_shapes
 
@@ -144,8 +144,8 @@ class _NetworkRegressor(Regressor):
     def outliers_(self) -> Indices:
         """Outputs in doubt: an array of shape (count, 2) with the row and the output of each."""
         check_is_fitted(self)
-        weights = self._learnt.weights
-        return np.empty((0, 2), dtype=np.intp) if weights is None else np.argwhere(weights < 1.0)
+        own_noise = self._learnt.own_noise
+        return np.empty((0, 2), dtype=np.intp) if own_noise is None else np.argwhere(~np.isnan(own_noise))
 
     @property
     def log_evidence_(self) -> float:
@@ -160,6 +160,7 @@ class _NetworkRegressor(Regressor):
         In the units of X and y, but for the kernel's parameters, which are in standardised units.
         """
         records = []
+        noise_scales = self._outputs.scale * np.sqrt([shape.variance for shape in self.noise_shapes_])
         for leaf, box, weight in self.network_.responsibilities():
             low, high = np.full(self.n_features_in_, -np.inf), np.full(self.n_features_in_, np.inf)
             for axis, start, stop in box.sides:
@@ -174,7 +175,7 @@ class _NetworkRegressor(Regressor):
                     "context_rows": leaf.gp.n_context,
                     "kernel": leaf.label,
                     "parameters": dict(zip(leaf.kernel._table.names, leaf.kernel._table.values.tolist(), strict=True)),
-                    "noise_std": float(np.sqrt(leaf.noise_variance) * self._outputs.scale[leaf.output]),
+                    "noise_std": float(noise_scales[leaf.output] * np.sqrt(leaf.noise_variance)),
                     "log_evidence": leaf.log_evidence - leaf.gp.n_own * float(np.log(self._outputs.scale[leaf.output])),
                     "weight": weight,
                 }
@@ -212,12 +213,13 @@ class SPNGPRegressor(_NetworkRegressor):
         the same, and come fastest for many rows at once.
     noise_shape : {"learnt", "gaussian"}
         Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
-        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way. Always Gaussian
-        where the noise or all hyper-parameters are fixed.
+        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way (but for the
+        variance that outliers add). Always Gaussian where the noise or all hyper-parameters are fixed.
     outliers : {"doubt", "trust"}
-        Whether an output that lies more than five standard deviations off what all other rows of its region say gets a
-        larger noise of its own, so that it does not draw its neighbours along (``outliers_`` tells which). No row is
-        dropped. All are trusted where the noise or all hyper-parameters are fixed.
+        Whether an output gets a larger noise of its own if it lies more than five standard deviations off what all
+        other rows of its region say, and if these are better predicted without it (``outliers_`` tells which). No row
+        is dropped. All are trusted where the noise or all hyper-parameters are fixed, where hardly any noise was found,
+        in regions of fewer than 20 or more than 5,000 rows, and when they come by ``partial_fit``.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default.
     random_state : int, Generator or None

@@ -54,6 +54,7 @@ class Evidence:
         self._alpha, self._pairs = np.empty(n), empty(n * (n - 1) // 2)
         self._solve = self._square.bound_solve(self._alpha)
         self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
+        self._invert = self._square.bound_invert()
         self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
         self._pack = self._square.bound_pack(self._pairs)
         self._unpacks: Array | None = None
@@ -72,7 +73,7 @@ class Evidence:
         if not math.isfinite(value):
             raise _out_of_range(self._y, square, log_determinant)
         self._solve_transposed()
-        square.invert()
+        self._invert()
         self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
         g_diagonal = square.diagonal * 0.5
         trace = float(np.add.reduce(g_diagonal))
@@ -246,6 +247,9 @@ class ExactGP:
         gp = copy.copy(self)
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
+        for given, size in ((weights, n_new), (context_weights, y_context.size)):
+            if given is not None and (given.shape != (size,) or not (given > 0).all()):
+                raise ValueError(f"weights must be {size} positive numbers, one per row, got {given!r}")
         merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0
         if merges or weights is not None or self._repeats is not None:
             before = self._repeats or Repeats.of(np.ones(own))
@@ -382,6 +386,43 @@ class ExactGP:
     def rows_seen_once(self) -> Indices:
         """Positions of the own rows that :meth:`leave_one_out` can leave out: all but those taken together."""
         return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts <= 1)
+
+    def outliers(self, limit: float) -> tuple[Indices, Array]:
+        """Own rows that mislead the others, and the squared residual of each.
+
+        Rows more than ``limit`` standard deviations off what all others say are looked at, farthest first. One is an
+        outlier if, without it, the others are better predicted, each by the rest: if the sum of their leave-one-out log
+        densities grows. Rows that were taken together, and context, play no part.
+        """
+        own = self._n_first
+        square = Square(self._present_factor().array[:own, :own].copy(order="F"))
+        alpha = self._y[:own].copy()
+        square.solve(alpha)
+        square.solve_transposed(alpha)
+        square.bound_invert()()
+        P = np.tril(square.array) + np.tril(square.array, -1).T
+        diagonal, open_ = np.diagonal(P).copy(), np.zeros(own, dtype=bool)
+        open_[self.rows_seen_once] = True
+        kept = np.ones(own, dtype=bool)
+        found, squares = [], []
+        while True:
+            z2 = np.where(open_, alpha * alpha / diagonal, 0.0)
+            i = int(np.argmax(z2))
+            if not z2[i] > limit * limit:
+                break
+            open_[i] = kept[i] = False
+            column = P[:, i].copy()
+            alpha_without = alpha - column * (alpha[i] / diagonal[i])
+            diagonal_without = np.where(kept, diagonal - column * (column / diagonal[i]), 1.0)
+            gains = np.log(diagonal_without / diagonal) - alpha_without**2 / diagonal_without + alpha**2 / diagonal
+            if float(gains[kept].sum()) > 0.0:
+                found.append(i)
+                squares.append((alpha[i] / diagonal[i]) ** 2)
+                P -= np.outer(column, column / diagonal[i])
+                alpha, diagonal = np.where(kept, alpha_without, 0.0), diagonal_without
+            else:
+                kept[i] = True
+        return np.array(found, dtype=np.intp), np.array(squares)
 
     def leave_one_out(self, rows: Indices) -> tuple[Array, Array]:
         """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.

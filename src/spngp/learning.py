@@ -20,7 +20,7 @@ from spngp.leaf import ExactGP
 from spngp.network import Box, Leaf, Node, conditioning
 from spngp.network.placement import log_path_weights, place, route
 from spngp.network.prediction import PlacedLeaf
-from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
+from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
@@ -29,10 +29,12 @@ from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_
 _LEAST_WEIGHT = 0.01
 # Where all rows are one region, training starts a second time from length-scales shorter by this factor.
 _SHORTER = 0.2
-# Outputs are in doubt so many standard deviations from what the others of their region say; in larger regions than this
-# nobody looks.
-_DOUBTED, _LARGEST_SCREENED = 5.0, 5000
-_AGAIN = 8  # evaluations when tied parameters of a small set are learnt again without them
+# Outputs are in doubt if they lie so many standard deviations off what the others of their region say, and if without
+# them the others are better predicted. Regions of fewer or more rows are not looked at; nor are those whose noise is
+# below so many times its lower bound: where there is none, a surprise is a kernel's that does not fit.
+_DOUBTED = 5.0
+_FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
+_LEAST_NOISE = 1.5
 # The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
 _COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
@@ -111,8 +113,8 @@ class Learnt:
         What decides which experts keep their factors.
     noise_shapes : list of NoiseShape
         One per output.
-    weights : ndarray, optional
-        In the shape of Y, less than one for outputs in doubt; none if there are none.
+    own_noise : ndarray, optional
+        In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others; none if all are others.
     """
 
     own: Node
@@ -125,7 +127,7 @@ class Learnt:
     X: Array
     Y: Array
     noise_shapes: list[NoiseShape]
-    weights: Array | None = None
+    own_noise: Array | None = None
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
@@ -149,25 +151,23 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
         experts = _experts(regions, X, Y, tied, plan, rng, convergence, progress)
-        weights = None
+        own_noise = None
         if plan.doubts_outliers and plan.hyperparameters != "fixed":
-            weights = _doubts(_prior(regions, experts, plan), X, Y, plan)
-        if weights is not None:  # what was learnt from them is learnt again without
-            sound = np.where(weights < 1.0, np.nan, Y)
-            if regions.is_leaf or regions.whole:
-                for k in range(len(tied)):
-                    rows = _blocks(blocks, X, sound[:, k])
-                    tied[k] = _fit_tied(tied[k], k, rows, _AGAIN, plan, Convergence(), False)
-                experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress)
-            else:
-                experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress, (Y, experts))
+            own_noise = _doubts(_prior(regions, experts, plan), X, Y, plan)
+        if own_noise is not None:  # what was learnt from outputs in doubt is learnt again without
+            sound = np.where(np.isnan(own_noise), Y, np.nan)
+            for k in range(len(tied)):
+                if any((~np.isnan(own_noise[rows, k])).any() for rows in blocks):
+                    used = _blocks(blocks, X, sound[:, k])
+                    tied[k] = _fit_tied(tied[k], k, used, plan.tied_evaluations, plan, convergence, regions.is_leaf)
+            experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress, (Y, experts))
         prior = _prior(regions, experts, plan)
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
         unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, weights)
-        if plan.learns_noise_shape and plan.hyperparameters != "fixed":
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise)
+        if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
             learnt = replace(learnt, noise_shapes=_noise_shapes(learnt, plan, rng))
     convergence.warn()
     return learnt
@@ -180,7 +180,7 @@ def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
     return build_network(regions, labelled, len(plan.templates))
 
 
-def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None, weights: Array | None = None) -> Learnt:
+def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None, own_noise: Array | None = None) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -190,12 +190,12 @@ def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None, weig
         sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
         # leaves with context are factored again: until then evidence is all that is wanted of them
         keep = conditioning.no_factors if sees_context else within_budget
-        own = conditioning.condition(learnt.own, X, Y, weights=weights, n_jobs=n_jobs, keep=keep)
-        if learnt.weights is not None:
-            weights = np.concatenate([learnt.weights, np.ones(Y.shape) if weights is None else weights])
+        own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, n_jobs=n_jobs, keep=keep)
+        if learnt.own_noise is not None:
+            own_noise = np.concatenate([learnt.own_noise, np.full(Y.shape, np.nan) if own_noise is None else own_noise])
         if learnt.Y.size:
             X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        learnt = replace(learnt, own=own, network=own, X=X, Y=Y, weights=weights)
+        learnt = replace(learnt, own=own, network=own, X=X, Y=Y, own_noise=own_noise)
         return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
 
 
@@ -216,7 +216,7 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
         learnt.Y,
         context,
         least_weight=_LEAST_WEIGHT,
-        weights=learnt.weights,
+        own_noise=learnt.own_noise,
         n_jobs=n_jobs,
         keep=keep,
     )
@@ -224,29 +224,40 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
 
 
 def _doubts(prior: Node, X: Array, Y: Array, plan: Plan) -> Array | None:
-    """Weights of outputs, less than one for those that their region cannot believe; none if it believes them all.
+    """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
 
-    An output in doubt lies more than _DOUBTED standard deviations off what all other rows of its region say. Its weight
-    makes its noise as large as its residual: the most likely size of noise that is its own.
+    It is the squared residual: the most likely variance of noise that is theirs alone.
     """
     own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
-    leaves = [i for i, item in enumerate(placed) if not item.children and log_weights[i] >= np.log(0.5)]
-    weights = np.ones(Y.shape)
+    regions: dict[tuple[Box, int], list[int]] = {}
+    for i, item in enumerate(placed):
+        if not item.children:
+            regions.setdefault((item.box, cast("Leaf", item.node).output), []).append(i)
+    # every row is looked at once, by the likeliest expert of the likeliest region
+    seen, chosen = np.zeros(Y.shape, dtype=bool), []
+    for (_, k), experts in sorted(regions.items(), key=lambda item: -float(np.logaddexp.reduce(log_weights[item[1]]))):
+        i = max(experts, key=lambda expert: log_weights[expert])
+        fresh = ~seen[rows[i], k] & ~np.isnan(Y[rows[i], k])
+        if 2 * int(fresh.sum()) > rows[i].size and rows[i].size <= _LARGEST_SCREENED:
+            chosen.append(i)
+            seen[rows[i], k] = True
+    own_noise = np.full(Y.shape, np.nan)
 
     def doubt(i: int) -> None:
         leaf = cast("Leaf", placed[i].node)
         observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
-        single = leaf.gp.rows_seen_once
-        if observed.size > _LARGEST_SCREENED or single.size != observed.size or not leaf.noise_variance:
+        least_noise = _LEAST_NOISE * float(np.exp(leaf.gp.bounds[-1, 0]))
+        if observed.size < _FEWEST_SCREENED or leaf.noise_variance < least_noise:
             return
-        residuals, variances = leaf.gp.leave_one_out(single)
-        far = residuals**2 > _DOUBTED**2 * (variances + leaf.noise_variance)
-        weights[observed[far], leaf.output] = leaf.noise_variance / (residuals[far] ** 2 - variances[far])
+        if leaf.gp.rows_seen_once.size != observed.size:
+            return  # some were taken together
+        found, squares = leaf.gp.outliers(_DOUBTED)
+        own_noise[observed[found], leaf.output] = squares
 
-    map_leaves(doubt, leaves, plan.n_jobs)
-    return weights if (weights < 1.0).any() else None
+    map_leaves(doubt, chosen, plan.n_jobs)
+    return None if np.isnan(own_noise).all() else own_noise
 
 
 def _noise_shapes(learnt: Learnt, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
@@ -272,8 +283,13 @@ def _noise_shapes(learnt: Learnt, plan: Plan, rng: np.random.Generator) -> list[
             return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
 
         found = map_leaves(residuals, chosen, plan.n_jobs)
-        keeps_variance = learnt.weights is None
-        shapes.append(learn_noise_shape(np.concatenate(found, axis=1), keeps_variance) if found else GAUSSIAN)
+        doubted = learnt.own_noise is not None and not bool(np.isnan(learnt.own_noise[:, k]).all())
+        if not found or (not doubted and not plan.learns_noise_shape):
+            shapes.append(GAUSSIAN)
+        elif plan.learns_noise_shape:
+            shapes.append(learn_noise_shape(np.concatenate(found, axis=1), keeps_variance=not doubted))
+        else:
+            shapes.append(gaussian_noise(np.concatenate(found, axis=1)))
     return shapes
 
 
@@ -414,7 +430,11 @@ def _experts(
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
         gp = tied[k][j]
-        if before is not None and np.array_equal(before[0][region.rows, k], Y[region.rows, k], equal_nan=True):
+        if (
+            before is not None
+            and adapts
+            and np.array_equal(before[0][region.rows, k], Y[region.rows, k], equal_nan=True)
+        ):
             return before[1][id(region), k][j]
         block = _observed(used[id(region)], X, Y[:, k])
         if not adapts or region is regions or block[1].size < 2:

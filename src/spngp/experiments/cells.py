@@ -20,7 +20,7 @@ class Cells:
     """Computes what is not there yet and remembers it, for one experiment with given settings.
 
     A cell counts as finished if its file says that it was made by the same settings and version; a file that cannot be
-    read is made again.
+    read is made again. After a change of the code, remove the folder.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Cells:
 
     def get(self, name: str, compute: Callable[[], list[Row]]) -> list[Row]:
         """The rows of a cell: kept ones, or computed and kept."""
-        path = self._folder / f"{name}.json"
+        path = self._folder / f"{name.replace('*', ' star')}.json"
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             if kept["made_by"] == self._made_by:

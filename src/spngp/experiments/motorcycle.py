@@ -82,7 +82,7 @@ RMSE, NLPD and coverage are those of ten-fold held-out rows. The single GP has o
 before the impact as after it. The paper's SPN-GP holds the noise fixed, and its kernels cannot make up for that: its
 gain is in showing where a line would do. Without overlap the density jumps at likely cuts; with
 {settings.overlap:g} ms of overlap most of that is gone. With default settings and {settings.max_leaf_size} rows a leaf
-noise is learnt for each region, and both evidence and held-out density are ahead of the single GP's.
+noise is learnt for each region.
 """
     caption = (
         "Acceleration of the head in a simulated motorcycle crash. Grey: density of the SPN-GP with the paper's "

@@ -11,6 +11,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def run(settings: Settings, cells: Cells) -> Page:
     text = f"""
 {markdown_table(columns, [[row[name] for name in columns] for row in rows])}
 
-Prediction is of {settings.n_test} rows with variances; two threads. Fitted exponents of the time to fit, over the upper
+Prediction is of {settings.n_test} rows with variances; SPN-GP* has one thread per core. Fitted exponents of the time to fit, over the upper
 half of the sizes: SPN-GP* {spn:.2f}, full GP {gp:.2f}.
 """
     caption = (
@@ -85,12 +86,15 @@ def _measure(name: str, n: int, n_test: int) -> Row:
 
 def _peak_memory() -> float:
     """Of this process, in GB; not known on Windows."""
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux; what getrusage tells there includes the process that started this one
+        line = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
+        return float(line.split()[1]) * 1024.0 / 1e9
     if sys.platform == "win32":
         return float("nan")
     import resource
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1.0 if sys.platform == "darwin" else 1024.0) / 1e9
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9  # bytes on macOS
 
 
 def _exponent(rows: list[Row]) -> float:

@@ -148,7 +148,7 @@ def _figure(rows: list[Row]) -> Any:
         for model, colour in COLOURS.items():
             values = [_mean(rows, model, count, score) for count in counts]
             width = 2.4 if model.startswith("SPN") else 1.4
-            ax.plot(counts, values, "o-", color=colour, lw=width, ms=4.5, ls=STYLES.get(model, "-"), label=model)
+            ax.plot(counts, values, marker="o", color=colour, lw=width, ms=4.5, ls=STYLES.get(model, "-"), label=model)
         ax.set_xscale("log", base=2)
         ax.set_xticks(counts, [str(count) for count in counts])
         ax.set(xlabel="experts", title=title)

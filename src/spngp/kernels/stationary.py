@@ -126,10 +126,11 @@ class StationaryEvaluation:
         self._moves = kernel._features_are_free()
         if self._moves:
             self._weights = empty(n_pairs)
-            self._product = np.empty((n, m + 1), order="F")
+            product = np.empty((n, m + 1), order="F")
+            self._row_sums, self._weighted_features = product[:, :1], product[:, 1:]
             self._g_features = np.empty((n, m), order="F")
             self._unpack_weights = square.bound_unpack(self._weights)
-            self._multiply = square.bound_product(self._columns, self._product)
+            self._multiply = square.bound_product(self._columns, product)
 
     def gram(self, values: Array) -> PackedGram:
         """Packed Gram matrix for these values of the parameters."""
@@ -153,8 +154,8 @@ class StationaryEvaluation:
             self._unpack_weights()
             self._square.diagonal.fill(0.0)
             self._multiply()
-            g_features = np.multiply(self._product[:, :1], features, out=self._g_features)
-            g_features -= self._product[:, 1:]
+            g_features = np.multiply(self._row_sums, features, out=self._g_features)
+            g_features -= self._weighted_features
             factor = 2.0 * profile.slope_factor  # applied last, to a vector instead of a matrix
             kernel._features_pullback(self._X, features, g_features, factor, values, gradient)
         return gradient

@@ -42,13 +42,14 @@ def condition(
     Y: Any,
     *,
     context: Context | None = None,
-    weights: Array | None = None,
+    own_noise: Array | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
 ) -> Node:
     """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up.
 
-    ``weights``, in the shape of Y, divide the variance of the noise of single outputs.
+    ``own_noise``, in the shape of Y, is the variance of the noise of single outputs that do not share their leaf's; NaN
+    for those that do.
     """
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
@@ -75,7 +76,7 @@ def condition(
 
     def condition_leaf(task: tuple[int, Indices | None, bool]) -> Leaf:
         i, outside, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, weights)
+        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, own_noise)
 
     posterior: list[Node | None] = [None] * len(placed)
     for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs), strict=True):
@@ -99,12 +100,19 @@ def _condition_leaf(
     rows: Indices,
     context: Indices | None,
     keep_factor: bool,
-    weights: Array | None,
+    own_noise: Array | None,
 ) -> Leaf:
     leaf = cast("Leaf", placed.node)
     y = Y[:, leaf.output]
     own = rows[~np.isnan(y[rows])]
     around = None if context is None else context[~np.isnan(y[context])]
+
+    def weights(rows: Indices | None) -> Array | None:
+        if own_noise is None or rows is None:
+            return None
+        variance = own_noise[rows, leaf.output]
+        return np.where(variance > leaf.noise_variance, leaf.noise_variance / variance, 1.0)  # NaN is not larger
+
     if own.size == 0 and (around is None or around.size == 0) and not leaf.gp.n_own:
         return leaf  # no data: the prior stands
     try:
@@ -113,8 +121,8 @@ def _condition_leaf(
             y[own],
             None if around is None else X[around],
             None if around is None else y[around],
-            weights=None if weights is None else weights[own, leaf.output],
-            context_weights=None if weights is None or around is None else weights[around, leaf.output],
+            weights=weights(own),
+            context_weights=weights(around),
             keep_factor=keep_factor,
         )
     except (NotPositiveDefiniteError, ValueError) as error:
@@ -129,7 +137,7 @@ def add_context(
     context: Context,
     *,
     least_weight: float,
-    weights: Array | None = None,
+    own_noise: Array | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
 ) -> Node:
@@ -150,7 +158,7 @@ def add_context(
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor, weights)
+        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor, own_noise)
 
     widened: list[Node] = [item.node for item in placed]
     for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs), strict=True):
