@@ -49,8 +49,8 @@ def run(settings: Settings, cells: Cells) -> Page:
     text = f"""
 {markdown_table(columns, [[row[name] for name in columns] for row in rows])}
 
-Prediction is of {settings.n_test} rows with variances; SPN-GP* has one thread per core. Fitted exponents of the time to fit, over the upper
-half of the sizes: SPN-GP* {spn:.2f}, full GP {gp:.2f}.
+Prediction is of {settings.n_test} rows with variances; SPN-GP* has one thread per core. Fitted exponents of the time to
+fit, over the upper half of the sizes: SPN-GP* {spn:.2f}, full GP {gp:.2f}.
 """
     caption = (
         f"Time to fit and to predict {settings.n_test} rows, and peak memory, against the number of training rows. "
