@@ -94,3 +94,14 @@ def test_a_missing_extra_is_one_line(tmp_path):
     result = subprocess.run([sys.executable, "-m", "spngp"], env=environment, capture_output=True, text=True)
     assert result.returncode == 1
     assert result.stderr == "spngp: this needs typer, which is not installed: pip install 'spngp[cli]'\n"
+
+
+def test_names_and_modules_are_there_without_being_imported():
+    code = (
+        "import sys, spngp; assert 'scipy' not in sys.modules; spngp.kernels.Matern(); spngp.load; spngp.datasets.load"
+    )
+    source = os.path.dirname(os.path.dirname(spngp.__file__))
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": source}, check=True)
+    assert {"load", "SPNGPRegressor", "metrics"} <= set(dir(spngp))
+    with pytest.raises(AttributeError, match="module 'spngp' has no attribute 'nothing'"):
+        spngp.nothing  # noqa: B018

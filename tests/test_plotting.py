@@ -1,6 +1,8 @@
 """Figures: what is drawn is what the model says."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -137,6 +139,24 @@ def test_network_of_an_estimator_is_in_its_units_and_can_be_cut_short(model):
     assert any("leaves" in text.get_text() for text in short.ax_.texts)
     single = NetworkDisplay.from_estimator(GPRegressor(hyperparameters="fixed").fit([[0.0], [1.0]], [0.0, 1.0]))
     assert single.n_drawn_ == 1
+
+
+def test_a_large_network_is_drawn_as_far_as_it_can_be_told_apart():
+    def balanced(low, high, depth):
+        if depth == 0:
+            return Leaf(SquaredExponential())
+        middle = 0.5 * (low + high)
+        return Split(0, [middle], [balanced(low, middle, depth - 1), balanced(middle, high, depth - 1)])
+
+    display = NetworkDisplay.from_network(balanced(0.0, 1.0, 9))
+    assert display.n_drawn_ == 255
+    assert sum(text.get_text() == "4 leaves" for text in display.ax_.texts) == 128
+    assert NetworkDisplay.from_network(balanced(0.0, 1.0, 7)).n_drawn_ == 255  # the whole of it
+
+
+def test_matplotlib_and_plotly_are_imported_when_they_are_needed():
+    code = "import sys, spngp.plotting, spngp.report; print(sorted({'matplotlib', 'plotly'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_unlikely_children_are_left_out(motorcycle):

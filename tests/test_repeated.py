@@ -42,15 +42,15 @@ def test_merged_rows_say_what_they_say_one_by_one(monkeypatch, keep_factor):
 
 
 def test_merging_keeps_count_mean_and_scatter():
-    X, y, repeats = merge(np.array([[1.0], [0.0], [1.0]]), np.array([2.0, 5.0, 4.0]), np.ones(3))
+    X, y, repeats = merge(np.array([[1.0], [0.0], [1.0]]), np.array([2.0, 5.0, 4.0]), Repeats.of(np.ones(3)))
     np.testing.assert_array_equal(X, [[0.0], [1.0]])
     np.testing.assert_array_equal(y, [5.0, 3.0])
     np.testing.assert_array_equal(repeats.counts, [1.0, 2.0])
     assert repeats.scatter == 2.0
-    again = merge(np.vstack([X, [[0.0]]]), np.append(y, 7.0), np.append(repeats.counts, 1.0), repeats.scatter)[2]
+    again = merge(np.vstack([X, [[0.0]]]), np.append(y, 7.0), repeats.followed_by(Repeats.of(np.ones(1))))[2]
     np.testing.assert_array_equal(again.counts, [2.0, 2.0])
     assert again.scatter == 4.0
-    assert Repeats(np.ones(3), 0.0).log_density(0.1) == 0.0
+    assert Repeats.of(np.ones(3)).log_density(0.1) == 0.0
 
 
 def test_rows_without_noise_are_not_merged():

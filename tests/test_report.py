@@ -12,7 +12,7 @@ from spngp.plotting.experts import expert_regions
 from spngp.plotting.rows import one_output
 from spngp.report import write_report
 from spngp.report.accuracy import Scores
-from spngp.report.text import json_for_html, name, number, table
+from spngp.report.text import json_for_html, name, number, packed, table
 
 pytest.importorskip("plotly")
 pd = pytest.importorskip("pandas")
@@ -134,6 +134,23 @@ def test_report_without_held_out_rows_makes_no_claim(tmp_path):
     np.testing.assert_allclose(np.sort(_unpacked(found["charts"][0]["slices"]["y"])), np.sort(data.Y[:, 0]), atol=1e-9)
 
 
+def test_an_output_never_observed_is_left_open(hostile, tmp_path):
+    model, X, Y = hostile
+    page = write_report(model, tmp_path / "report.html", X.to_numpy(), Y.assign(**{"y & z": np.nan})).read_text("utf-8")
+    found = _data(page)
+    assert found["charts"][0]["calibration"]["rows"] == 40
+    assert found["charts"][1]["calibration"] is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_little_data_make_a_report_too(n, tmp_path):
+    X, y = [[1.0 + 0.0 * i, 2.0] for i in range(n)], [float(i) for i in range(n)]  # no input ever changes
+    model = SPNGPRegressor(max_leaf_size=10, hyperparameters="fixed").fit(X, y)
+    found = _data(write_report(model, tmp_path / "report.html", X, y).read_text(encoding="utf-8"))
+    assert found["charts"][0]["slices"]["items"] == []
+    assert found["charts"][0]["calibration"]["rows"] == n
+
+
 def test_the_same_model_gives_the_same_page(hostile, tmp_path):
     model, X, Y = hostile
     one, other = (write_report(model, tmp_path / f"{i}.html", X, Y).read_bytes() for i in range(2))
@@ -212,6 +229,7 @@ def test_text_is_safe_and_short():
     assert name("a\x00b\nc" + "d" * 100) == "a b c" + "d" * 54 + "…"
     assert name("  ") == "(no name)"
     assert json.loads(json_for_html({"a": "</script>\u2028"})) == {"a": "</script>\u2028"}
+    assert [packed(np.array([size]))["dtype"] for size in (0.0, 1.0, 1e40, 1e-40)] == ["f4", "f4", "f8", "f8"]
     assert "\u2028" not in json_for_html("\u2028")
     with pytest.raises(ValueError, match="Out of range"):
         json_for_html(float("nan"))

@@ -100,9 +100,9 @@ def test_the_slider_moves_the_slices_by_keyboard(opened):
     page.keyboard.press("ArrowRight")
     assert page.locator("#slider-value").inner_text() == "95 % quantile"
     assert page.get_attribute("#slider", "aria-valuetext") == "95 % quantile"
-    assert page.evaluate(mean) != before
+    page.wait_for_function(f"{mean} !== '{before}'")
     assert page.locator("#slice-cards .chart").first.screenshot() != picture
-    page.keyboard.press("Home")
+    page.keyboard.press("Home")  # while the last move may still be drawn
     assert page.locator("#slider-value").inner_text() == "5 % quantile"
     assert opened.problems == []
 
@@ -136,10 +136,12 @@ def test_regions_can_be_chosen_by_keyboard(opened):
 def test_the_other_output_has_charts_of_its_own(opened):
     page = opened.page
     page.select_option("#output", "1")
+    page.wait_for_selector("html[data-ready=true]")
     assert page.locator("#slice-cards h3").first.inner_text().startswith("</script>")
     assert page.locator("[data-output='0']").is_hidden()
     assert page.locator("[data-output='1']").is_visible()
     page.select_option("#output", "0")
+    page.wait_for_selector("html[data-ready=true]")
     assert page.locator("#slice-cards h3").first.inner_text() == "width"
     assert opened.problems == []
 

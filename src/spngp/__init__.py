@@ -10,13 +10,21 @@ if TYPE_CHECKING:
 
 __all__ = ["GPRegressor", "SPNGPRegressor", "__version__", "load"]
 
-# Where each public name lives. It is imported when first asked for, so that `spngp --help` need not wait for SciPy.
+# Names and modules are imported when first asked for, so that `spngp --help` need not wait for SciPy.
 _HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators", "load": "spngp.io"}
+_MODULES = frozenset(
+    {
+        *("committees", "datasets", "estimators", "experiments", "io", "kernels", "leaf", "metrics", "network"),
+        *("noise", "plotting", "predictive", "report", "structure"),
+    }
+)
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"spngp.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'spngp' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -25,4 +33,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -33,11 +33,11 @@ class Progress:
             return
         self._bar = tqdm(total=total or None, desc=f"spngp: {name}", leave=False, file=sys.stderr, dynamic_ncols=True)
 
-    def advance(self) -> None:
-        """One step is done."""
+    def advance(self, steps: int = 1) -> None:
+        """One step, or so many, are done."""
         with self._lock:
             if self._bar is not None:
-                self._bar.update()
+                self._bar.update(steps)
 
     def close(self) -> None:
         """Clear the line."""

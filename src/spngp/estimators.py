@@ -16,7 +16,7 @@ from spngp._parallel import n_threads, one_blas_thread
 from spngp._progress import Progress
 from spngp._regressor import Regressor
 from spngp._standardise import Standardiser
-from spngp._typing import Array, RandomState
+from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator
 from spngp.kernels import Parameter
 from spngp.learning import Learnt, Plan, StrategyOf, add_rows, learn
@@ -64,6 +64,7 @@ class _NetworkRegressor(Regressor):
             labels=labels,
             templates=templates,
             learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
+            doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
             n_jobs=self.n_jobs,
             **self._settings(inputs, shape[0]),
         )
@@ -109,7 +110,8 @@ class _NetworkRegressor(Regressor):
             prediction.average(self.network_, Z, lambda leaf, rows: leaf.noise_variance, self.n_jobs)
             for Z in self._blocks(X)
         ]
-        return self._shaped(np.sqrt(np.concatenate(parts)) * self._outputs.scale)
+        shapes = np.sqrt([shape.variance for shape in self.noise_shapes_])
+        return self._shaped(np.sqrt(np.concatenate(parts)) * shapes * self._outputs.scale)
 
     def predict_kernel_weights(self, X: Any) -> Array:
         """Posterior plausibility of each kernel at each row, shape (n, kernels), or (n, outputs, kernels)."""
@@ -137,6 +139,13 @@ class _NetworkRegressor(Regressor):
         """The learnt shape of each output's noise; the network itself knows its variance only."""
         check_is_fitted(self)
         return self._learnt.noise_shapes
+
+    @property
+    def outliers_(self) -> Indices:
+        """Outputs in doubt: an array of shape (count, 2) with the row and the output of each."""
+        check_is_fitted(self)
+        weights = self._learnt.weights
+        return np.empty((0, 2), dtype=np.intp) if weights is None else np.argwhere(weights < 1.0)
 
     @property
     def log_evidence_(self) -> float:
@@ -205,6 +214,10 @@ class SPNGPRegressor(_NetworkRegressor):
         Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
         leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way. Always Gaussian
         where the noise or all hyper-parameters are fixed.
+    outliers : {"doubt", "trust"}
+        Whether an output that lies more than five standard deviations off what all other rows of its region say gets a
+        larger noise of its own, so that it does not draw its neighbours along (``outliers_`` tells which). No row is
+        dropped. All are trusted where the noise or all hyper-parameters are fixed.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default.
     random_state : int, Generator or None
@@ -242,6 +255,7 @@ class SPNGPRegressor(_NetworkRegressor):
         "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "noise_shape": [StrOptions({"learnt", "gaussian"})],
+        "outliers": [StrOptions({"doubt", "trust"})],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -262,6 +276,7 @@ class SPNGPRegressor(_NetworkRegressor):
         random_state: RandomState = None,
         verbose: int = 0,
         noise_shape: str = "learnt",
+        outliers: str = "doubt",
     ) -> None:
         self.kernels = kernels
         self.max_leaf_size = max_leaf_size
@@ -271,6 +286,7 @@ class SPNGPRegressor(_NetworkRegressor):
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
+        self.outliers = outliers
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -337,7 +353,7 @@ class GPRegressor(_NetworkRegressor):
         default.
     hyperparameters : {"tied", "fixed"}
         Learnt by evidence, or the kernel's own values.
-    noise_variance, noise_shape, n_jobs, random_state, verbose
+    noise_variance, noise_shape, outliers, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -354,6 +370,7 @@ class GPRegressor(_NetworkRegressor):
         "hyperparameters": [StrOptions({"tied", "fixed"})],
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
         "noise_shape": [StrOptions({"learnt", "gaussian"})],
+        "outliers": [StrOptions({"doubt", "trust"})],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -368,11 +385,13 @@ class GPRegressor(_NetworkRegressor):
         random_state: RandomState = None,
         verbose: int = 0,
         noise_shape: str = "learnt",
+        outliers: str = "doubt",
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
+        self.outliers = outliers
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -129,6 +129,7 @@ class ExactGP:
     _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
     _alpha: Array
     _repeats: Repeats | None = None  # of own rows that occur several times and are one row of _X, with their mean in _y
+    _context_weights: Array | None = None  # of the rows after the own ones; None if all are one
     _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
@@ -145,7 +146,8 @@ class ExactGP:
 
     def _forget(self) -> None:
         """Drop all data, in the constructor and on a fresh copy."""
-        self.log_evidence, self.n_own, self._jitter, self._repeats = 0.0, 0, 0.0, None
+        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
+        self._repeats, self._context_weights = None, None
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
         self._L = None
 
@@ -207,7 +209,15 @@ class ExactGP:
         return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
 
     def condition(
-        self, X: Any, y: Any, X_context: Any = None, y_context: Any = None, *, keep_factor: bool = True
+        self,
+        X: Any,
+        y: Any,
+        X_context: Any = None,
+        y_context: Any = None,
+        *,
+        weights: Array | None = None,
+        context_weights: Array | None = None,
+        keep_factor: bool = True,
     ) -> ExactGP:
         """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
 
@@ -215,6 +225,8 @@ class ExactGP:
         :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
         the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
         O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
+
+        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default.
         """
         X, y = self._checked(X, y, "X", "y")
         if X_context is None:
@@ -234,18 +246,25 @@ class ExactGP:
         gp = copy.copy(self)
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
-        if gp.n_own > _MERGED_ABOVE and self.noise_variance > 0:
-            before = self._repeats or Repeats(np.ones(own), 0.0)
-            merged_X, merged_y, repeats = merge(
-                own_X, own_y, np.concatenate([before.counts, np.ones(n_new)]), before.scatter
-            )
-            if merged_y.size < gp.n_own:
-                own_X, own_y, gp._repeats = merged_X, merged_y, repeats
+        merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0
+        if merges or weights is not None or self._repeats is not None:
+            before = self._repeats or Repeats.of(np.ones(own))
+            rows = before.followed_by(Repeats.of(np.ones(n_new) if weights is None else weights))
+            if merges:
+                merged_X, merged_y, merged = merge(own_X, own_y, rows)
+                if merged_y.size < own_y.size:
+                    own_X, own_y, rows = merged_X, merged_y, merged
+            plain = rows.counts.size == gp.n_own and bool((rows.counts == 1.0).all())
+            gp._repeats = None if plain else rows
         gp._X = np.vstack([own_X, old_X[own:], X_context])
         gp._y = np.concatenate([own_y, self._y[own:], y_context])
+        if context_weights is not None or self._context_weights is not None:
+            known, new = self._context_weights, context_weights
+            old = np.ones(self.n_context) if known is None else known
+            gp._context_weights = np.concatenate([old, np.ones(y_context.size) if new is None else new])
         try:
             with _overflow_is_checked():
-                extends = own > 0 and not self._jitter and gp._repeats is None
+                extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + n_new
                 first_factor = self._L.leading(own) if self._L is not None and extends else None
                 L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
                 gp._solve(L)
@@ -263,18 +282,24 @@ class ExactGP:
         Without jitter one factorisation serves all, or extends what is known of the first rows. Where jitter is needed,
         own rows are factored as if they came at once and without context: neither changes the evidence.
         """
-        X, n, own, noise = self._X, self._y.size, self._n_first, self.noise_variance
-        per_row = np.full(n, noise)
-        if self._repeats is not None:
-            per_row[:own] /= self._repeats.counts
+        X, n, own, noise = self._X, self._y.size, self._n_first, self._noise_per_row()
         with contextlib.suppress(NotPositiveDefiniteError):
             if known is not None:
                 return self._extend(known, X, noise, (0.0,)), 0.0
             L = Square.scratch(n) if scratch else Square.zeros(n)
-            return L, L.factor_filled(partial(self.kernel.fill, X, L), per_row, jitters=(0.0,))
+            return L, L.factor_filled(partial(self.kernel.fill, X, L), noise, jitters=(0.0,))
         L = Square.zeros(own)
-        jitter = L.factor_filled(partial(self.kernel.fill, X[:own], L), per_row[:own])
+        jitter = L.factor_filled(partial(self.kernel.fill, X[:own], L), noise[:own])
         return L if own == n else self._extend(L, X, noise + jitter, JITTERS), jitter
+
+    def _noise_per_row(self) -> Array:
+        """Variance of the noise of every row of the matrix."""
+        per_row, own = np.full(self._y.size, self.noise_variance), self._n_first
+        if self._repeats is not None:
+            per_row[:own] /= self._repeats.counts
+        if self._context_weights is not None:
+            per_row[own:] /= self._context_weights
+        return per_row
 
     @property
     def has_factor(self) -> bool:
@@ -295,10 +320,10 @@ class ExactGP:
             return self._L
         return self._factor(None, scratch=True)[0]
 
-    def _extend(self, L: Square, X: Array, noise: float, jitters: tuple[float, ...]) -> Square:
+    def _extend(self, L: Square, X: Array, noise: Array, jitters: tuple[float, ...]) -> Square:
         """From the factor of the first rows of X to that of all."""
         n = L.n
-        return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise, jitters)
+        return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise[n:], jitters)
 
     def _solve(self, L: Square) -> None:
         own, z = self._n_first, self._y.copy()
@@ -356,7 +381,7 @@ class ExactGP:
     @property
     def rows_seen_once(self) -> Indices:
         """Positions of the own rows that :meth:`leave_one_out` can leave out: all but those taken together."""
-        return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts == 1)
+        return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts <= 1)
 
     def leave_one_out(self, rows: Indices) -> tuple[Array, Array]:
         """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
@@ -367,7 +392,7 @@ class ExactGP:
         columns[rows, np.arange(rows.size)] = 1.0
         self._present_factor().solve(columns)
         precision = np.einsum("ij,ij->j", columns, columns)
-        return self._alpha[rows] / precision, np.maximum(1.0 / precision - self.noise_variance, 0.0)
+        return self._alpha[rows] / precision, np.maximum(1.0 / precision - self._noise_per_row()[rows], 0.0)
 
     def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
         """Joint samples over the rows of X, shape (n, n_samples)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
-from spngp.network import Box, Node, conditioning
-from spngp.network.placement import place, route
+from spngp.network import Box, Leaf, Node, conditioning
+from spngp.network.placement import log_path_weights, place, route
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
@@ -29,9 +29,15 @@ from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_
 _LEAST_WEIGHT = 0.01
 # Where all rows are one region, training starts a second time from length-scales shorter by this factor.
 _SHORTER = 0.2
+# Outputs are in doubt so many standard deviations from what the others of their region say; in larger regions than this
+# nobody looks.
+_DOUBTED, _LARGEST_SCREENED = 5.0, 5000
+_AGAIN = 8  # evaluations when tied parameters of a small set are learnt again without them
 # The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
 _COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
+# For the identity of a leaf region and an output: its experts, one per kernel.
+Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]
 # Given length-scales: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
 
@@ -61,6 +67,8 @@ class Plan:
         Of the Gaussian prior on the log variances of tied kernels around their starts.
     learns_noise_shape : bool
         Whether the noise may have another shape than a Gaussian's.
+    doubts_outliers : bool
+        Whether outputs far from what all others say get a larger noise of their own.
     """
 
     labels: Sequence[str]
@@ -70,6 +78,7 @@ class Plan:
     overlap: float | Array
     block_size: int
     learns_noise_shape: bool = False
+    doubts_outliers: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
     subset_size: int = 500
@@ -102,6 +111,8 @@ class Learnt:
         What decides which experts keep their factors.
     noise_shapes : list of NoiseShape
         One per output.
+    weights : ndarray, optional
+        In the shape of Y, less than one for outputs in doubt; none if there are none.
     """
 
     own: Node
@@ -114,6 +125,7 @@ class Learnt:
     X: Array
     Y: Array
     noise_shapes: list[NoiseShape]
+    weights: Array | None = None
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
@@ -137,21 +149,38 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
         experts = _experts(regions, X, Y, tied, plan, rng, convergence, progress)
-        prior = build_network(
-            regions, lambda region, k: list(zip(plan.labels, experts[id(region), k], strict=True)), Y.shape[1]
-        )
+        weights = None
+        if plan.doubts_outliers and plan.hyperparameters != "fixed":
+            weights = _doubts(_prior(regions, experts, plan), X, Y, plan)
+        if weights is not None:  # what was learnt from them is learnt again without
+            sound = np.where(weights < 1.0, np.nan, Y)
+            if regions.is_leaf or regions.whole:
+                for k in range(len(tied)):
+                    rows = _blocks(blocks, X, sound[:, k])
+                    tied[k] = _fit_tied(tied[k], k, rows, _AGAIN, plan, Convergence(), False)
+                experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress)
+            else:
+                experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress, (Y, experts))
+        prior = _prior(regions, experts, plan)
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
         unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
-        learnt = add_rows(unseen, X, Y, plan.n_jobs)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, weights)
         if plan.learns_noise_shape and plan.hyperparameters != "fixed":
-            learnt = replace(learnt, noise_shapes=_noise_shapes(learnt.network, Y.shape[1], plan, rng))
+            learnt = replace(learnt, noise_shapes=_noise_shapes(learnt, plan, rng))
     convergence.warn()
     return learnt
 
 
-def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None) -> Learnt:
+def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
+    def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
+        return list(zip(plan.labels, experts[id(region), k], strict=True))
+
+    return build_network(regions, labelled, len(plan.templates))
+
+
+def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None, weights: Array | None = None) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -161,10 +190,12 @@ def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None) -> L
         sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
         # leaves with context are factored again: until then evidence is all that is wanted of them
         keep = conditioning.no_factors if sees_context else within_budget
-        own = conditioning.condition(learnt.own, X, Y, n_jobs=n_jobs, keep=keep)
+        own = conditioning.condition(learnt.own, X, Y, weights=weights, n_jobs=n_jobs, keep=keep)
+        if learnt.weights is not None:
+            weights = np.concatenate([learnt.weights, np.ones(Y.shape) if weights is None else weights])
         if learnt.Y.size:
             X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        learnt = replace(learnt, own=own, network=own, X=X, Y=Y)
+        learnt = replace(learnt, own=own, network=own, X=X, Y=Y, weights=weights)
         return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
 
 
@@ -180,17 +211,55 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
         rows = {item.box: own for item, own in zip(placed, route(placed, learnt.X), strict=True)}
         context = NearestContext(learnt.X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     network = conditioning.add_context(
-        learnt.own, learnt.X, learnt.Y, context, least_weight=_LEAST_WEIGHT, n_jobs=n_jobs, keep=keep
+        learnt.own,
+        learnt.X,
+        learnt.Y,
+        context,
+        least_weight=_LEAST_WEIGHT,
+        weights=learnt.weights,
+        n_jobs=n_jobs,
+        keep=keep,
     )
     return replace(learnt, network=network)
 
 
-def _noise_shapes(network: Node, n_outputs: int, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
-    """The shape of each output's noise, from the leave-one-out residuals of some leaves that count."""
+def _doubts(prior: Node, X: Array, Y: Array, plan: Plan) -> Array | None:
+    """Weights of outputs, less than one for those that their region cannot believe; none if it believes them all.
+
+    An output in doubt lies more than _DOUBTED standard deviations off what all other rows of its region say. Its weight
+    makes its noise as large as its residual: the most likely size of noise that is its own.
+    """
+    own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
+    placed = place(own)
+    log_weights, rows = log_path_weights(placed), route(placed, X)
+    leaves = [i for i, item in enumerate(placed) if not item.children and log_weights[i] >= np.log(0.5)]
+    weights = np.ones(Y.shape)
+
+    def doubt(i: int) -> None:
+        leaf = cast("Leaf", placed[i].node)
+        observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
+        single = leaf.gp.rows_seen_once
+        if observed.size > _LARGEST_SCREENED or single.size != observed.size or not leaf.noise_variance:
+            return
+        residuals, variances = leaf.gp.leave_one_out(single)
+        far = residuals**2 > _DOUBTED**2 * (variances + leaf.noise_variance)
+        weights[observed[far], leaf.output] = leaf.noise_variance / (residuals[far] ** 2 - variances[far])
+
+    map_leaves(doubt, leaves, plan.n_jobs)
+    return weights if (weights < 1.0).any() else None
+
+
+def _noise_shapes(learnt: Learnt, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
+    """The shape of each output's noise, from the leave-one-out residuals of some leaves that count.
+
+    Where outputs are in doubt the noise is that of the others, and the shape adds the variance of all.
+    """
     shapes = []
-    for k in range(n_outputs):
+    for k in range(learnt.Y.shape[1]):
         leaves = [
-            item for item in network.responsibilities() if item.leaf.output == k and item.leaf.gp.rows_seen_once.size
+            item
+            for item in learnt.network.responsibilities()
+            if item.leaf.output == k and item.leaf.gp.rows_seen_once.size
         ]
         heaviest = max((item.weight for item in leaves), default=0.0)
         counting = [item for item in leaves if item.weight >= min(_COUNTING_WEIGHT, heaviest)]
@@ -203,7 +272,8 @@ def _noise_shapes(network: Node, n_outputs: int, plan: Plan, rng: np.random.Gene
             return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
 
         found = map_leaves(residuals, chosen, plan.n_jobs)
-        shapes.append(learn_noise_shape(*np.concatenate(found, axis=1)) if found else GAUSSIAN)
+        keeps_variance = learnt.weights is None
+        shapes.append(learn_noise_shape(np.concatenate(found, axis=1), keeps_variance) if found else GAUSSIAN)
     return shapes
 
 
@@ -321,8 +391,12 @@ def _experts(
     rng: np.random.Generator,
     convergence: Convergence,
     progress: Progress,
-) -> dict[tuple[int, int], list[ExactGP]]:
-    """The experts of every leaf region and output."""
+    before: tuple[Array, Experts] | None = None,
+) -> Experts:
+    """The experts of every leaf region and output.
+
+    ``before`` are the outputs and the experts of an earlier call: where outputs are the same, so are the experts.
+    """
     leaves = leaf_regions(regions)
     # All the rows of a small set went into the tied stage: nothing is left to adapt to.
     adapts = plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
@@ -340,6 +414,8 @@ def _experts(
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
         gp = tied[k][j]
+        if before is not None and np.array_equal(before[0][region.rows, k], Y[region.rows, k], equal_nan=True):
+            return before[1][id(region), k][j]
         block = _observed(used[id(region)], X, Y[:, k])
         if not adapts or region is regions or block[1].size < 2:
             return gp

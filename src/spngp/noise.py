@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spngp._typing import Array
 
@@ -27,7 +28,7 @@ _STEPS = 200
 
 @dataclass(frozen=True)
 class NoiseShape:
-    """A scale mixture of Gaussians with mean zero and variance one.
+    """A scale mixture of Gaussians with mean zero; its variance is in units of the noise variance, one as a rule.
 
     Parameters
     ----------
@@ -46,11 +47,16 @@ class NoiseShape:
     factors: tuple[float, ...] = (1.0,)
 
     @staticmethod
-    def scaled(weights: Array | list[float], factors: Array | list[float]) -> NoiseShape:
+    def scaled(weights: ArrayLike, factors: ArrayLike) -> NoiseShape:
         """The shape with these proportions, brought to variance one."""
         shares, variances = np.asarray(weights, dtype=np.float64), np.asarray(factors, dtype=np.float64)
         shares = shares / shares.sum()
         return NoiseShape(tuple(shares.tolist()), tuple((variances / (shares @ variances)).tolist()))
+
+    @property
+    def variance(self) -> float:
+        """Σ_j weight_j factor_j."""
+        return float(np.dot(self.weights, self.factors))
 
     def sample(self, size: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Independent draws."""
@@ -61,18 +67,18 @@ class NoiseShape:
 GAUSSIAN = NoiseShape()
 
 
-def learn_noise_shape(residuals: Array, latent_variances: Array, noise_variances: Array, weights: Array) -> NoiseShape:
+def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShape:
     """The shape that makes held-out residuals most plausible, by expectation–maximisation.
 
     Parameters
     ----------
-    residuals : ndarray
-        Held-out output minus predicted mean.
-    latent_variances, noise_variances : ndarray
-        What the prediction says of each: the function's variance, and the noise's.
-    weights : ndarray
-        How much each residual counts, 1 for a whole row.
+    held_out : ndarray of shape (4, n)
+        For each row that was held out: output minus predicted mean; the function's variance; the noise's variance;
+        how much it counts, 1 for a whole row.
+    keeps_variance : bool
+        Whether the shape is brought to variance one: yes, if the noise variances are those of all rows.
     """
+    residuals, latent_variances, noise_variances, weights = held_out
     variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * _FACTORS
     log_density = -0.5 * np.log(variances) - 0.5 * residuals[:, np.newaxis] ** 2 / variances
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
@@ -83,4 +89,5 @@ def learn_noise_shape(residuals: Array, latent_variances: Array, noise_variances
         shares = prior + (weights / joint.sum(axis=1)) @ joint
         shares /= shares.sum()
     used = shares >= _LEAST_WEIGHT
-    return NoiseShape.scaled(shares[used], _FACTORS[used])
+    shape = NoiseShape(tuple((shares[used] / shares[used].sum()).tolist()), tuple(_FACTORS[used].tolist()))
+    return NoiseShape.scaled(shape.weights, shape.factors) if keeps_variance else shape

@@ -74,6 +74,9 @@ def fit(
     noise_variance: Annotated[
         float | None, typer.Option(metavar="X", rich_help_panel=_MODEL, help="Of the target's noise, if it is known.")
     ] = None,
+    memory_limit: Annotated[
+        float | None, typer.Option(metavar="GB", rich_help_panel=_MODEL, help="That the model may hold.")
+    ] = None,
 ) -> None:
     """Fit a model to a table and save it.
 
@@ -100,6 +103,7 @@ def fit(
             "n_partitions": n_partitions,
             "hyperparameters": hyperparameters,
             "noise_variance": noise_variance,
+            "memory_limit": memory_limit,
             "jobs": jobs,
             "seed": seed,
         },

@@ -29,7 +29,7 @@ def rows_at_a_time(model: Any) -> int:
     """
     if not hasattr(model, "network_"):
         return _ROWS
-    kept = all(leaf.gp._L is not None for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)
+    kept = all(leaf.gp.has_factor for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)
     return _ROWS if kept else _ROWS_WITHOUT_FACTORS
 
 

@@ -33,9 +33,11 @@ def predict(
     Rows are read, predicted and written block by block, so a file may be larger than memory.
     """
     import time
+    from contextlib import closing
 
     import numpy as np
 
+    from spngp._progress import Progress
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
     from spngp.cli.terminal import note, print_json
     from spngp.tables.writing import TableWriter
@@ -57,10 +59,12 @@ def predict(
     used = {column.name for column in table.schema.columns}
     kept = [name for name in table.source.columns if name not in used] if keep else []
     rng = np.random.default_rng(seed)
-    with TableWriter.open(output) as writer:
+    with TableWriter.open(output) as writer, closing(Progress(not as_json)) as progress:
+        progress.stage("rows", 0)
         for block in table.blocks(rows_at_a_time(estimator)):
             predicted = _columns(estimator.predict_dist(block.inputs), names, levels, interval, samples, rng)
             writer.write(_joined(block.rows, kept, predicted))
+            progress.advance(block.rows.num_rows)
     seconds = time.perf_counter() - started
     if as_json:
         print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})

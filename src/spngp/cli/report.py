@@ -15,6 +15,7 @@ def report(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = "report.html",
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write an interactive report: one HTML file that needs no network.
 
@@ -24,7 +25,7 @@ def report(
 
     from spngp.cli.fit import check_writable
     from spngp.cli.opening import TableForModel, open_model, target_names
-    from spngp.cli.terminal import megabytes, note
+    from spngp.cli.terminal import megabytes, note, print_json
     from spngp.report import write_report
     from spngp.tables.schema import TableSchema
 
@@ -40,4 +41,8 @@ def report(
         y = Y[:, 0] if estimator._y_is_flat else Y
     names = target_names(schema, estimator.n_outputs_)
     written = write_report(estimator, output, X, y, title=title or f"{', '.join(names)}: {model}", output_names=names)
-    note(f"{output}: {megabytes(written.stat().st_size)}, open it in a browser")
+    size = written.stat().st_size
+    if as_json:
+        print_json({"report": output, "bytes": size, "targets": names, "rows": 0 if X is None else len(X)})
+    else:
+        note(f"{output}: {megabytes(size)}, open it in a browser")

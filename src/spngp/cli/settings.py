@@ -32,13 +32,14 @@ class FitSettings:
     n_partitions: int | None = None
     hyperparameters: str | None = None
     noise_variance: float | None = None
+    memory_limit: float | None = None
     jobs: int = -1
     seed: int = 0
 
     def of_estimator(self) -> dict[str, Any]:
         """Those that the estimator takes, where given."""
         names = ("max_leaf_size", "overlap", "structure", "n_partitions", "hyperparameters", "noise_variance")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        given = {name: getattr(self, name) for name in (*names, "memory_limit") if getattr(self, name) is not None}
         return {**given, "n_jobs": self.jobs, "random_state": self.seed}
 
 
@@ -130,6 +131,7 @@ _KINDS = {
     "n_partitions": _INTEGER,
     "hyperparameters": _TEXT,
     "noise_variance": _NUMBER,
+    "memory_limit": _NUMBER,
     "jobs": _INTEGER,
     "seed": _INTEGER,
 }

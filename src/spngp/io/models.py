@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from spngp._version import __version__
-from spngp.io.description import CLASSES, Decoder, Encoder, class_of
+from spngp.io.classes import CLASSES, class_of
+from spngp.io.decoding import Decoder
+from spngp.io.encoding import Encoder
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
 SCHEMA = 1  # raised whenever what a record holds changes
@@ -91,7 +93,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         described = file.array(_DESCRIPTION)
         if checksum(described) != file.metadata["checksum"]:
             raise file.damaged("its description")
-        first, *records = described.tobytes().split(b"\n")
+        first, *records = described.tobytes().decode().split("\n")
         about = json.loads(first)
         expected = {name: (dtype, tuple(shape)) for name, (dtype, shape, _) in about["arrays"].items()}
         if expected != {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}:

@@ -42,10 +42,14 @@ def condition(
     Y: Any,
     *,
     context: Context | None = None,
+    weights: Array | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
 ) -> Node:
-    """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up."""
+    """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up.
+
+    ``weights``, in the shape of Y, divide the variance of the noise of single outputs.
+    """
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
     check_outputs(root, Y)
@@ -71,7 +75,7 @@ def condition(
 
     def condition_leaf(task: tuple[int, Indices | None, bool]) -> Leaf:
         i, outside, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor)
+        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, weights)
 
     posterior: list[Node | None] = [None] * len(placed)
     for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs), strict=True):
@@ -89,7 +93,13 @@ def condition(
 
 
 def _condition_leaf(
-    placed: Placed, X: Array, Y: Array, rows: Indices, context: Indices | None, keep_factor: bool
+    placed: Placed,
+    X: Array,
+    Y: Array,
+    rows: Indices,
+    context: Indices | None,
+    keep_factor: bool,
+    weights: Array | None,
 ) -> Leaf:
     leaf = cast("Leaf", placed.node)
     y = Y[:, leaf.output]
@@ -103,6 +113,8 @@ def _condition_leaf(
             y[own],
             None if around is None else X[around],
             None if around is None else y[around],
+            weights=None if weights is None else weights[own, leaf.output],
+            context_weights=None if weights is None or around is None else weights[around, leaf.output],
             keep_factor=keep_factor,
         )
     except (NotPositiveDefiniteError, ValueError) as error:
@@ -117,6 +129,7 @@ def add_context(
     context: Context,
     *,
     least_weight: float,
+    weights: Array | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
 ) -> Node:
@@ -137,7 +150,7 @@ def add_context(
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor)
+        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor, weights)
 
     widened: list[Node] = [item.node for item in placed]
     for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from spngp.plotting.layout import Layout, layered
 from spngp.plotting.names import leaf_name, short_name
 from spngp.plotting.rows import input_names
 
+# To a child: it, a label and a weight.
+_Edge: TypeAlias = tuple[Node, str, float]
+
+_MOST_NODES = 300
 # In inches, at a font size of 8 points.
 _RADIUS, _LAYER, _GAP, _LETTER = 0.14, 0.8, 0.22, 0.068
 
@@ -55,7 +59,7 @@ class NetworkDisplay:
         ``leaf_text(leaf)`` gives the text of a leaf, lines separated by newlines; by default the kernel's short name
         and the number of rows if there are any.
     max_depth : int, optional
-        Nodes so many edges below the root stand for all below them.
+        Nodes so many edges below the root stand for all below them; by default as many as leave at most 300 nodes.
     least_weight : float
         Children of sums with a smaller weight are left out.
 
@@ -113,7 +117,7 @@ class NetworkDisplay:
 
         Without ``ax`` the figure is made as large as the network needs.
         """
-        drawn = self._collect()
+        drawn = self._fitting() if self._max_depth is None else self._drawn(self._kept(self._max_depth)[0])
         layout = layered([item.children for item in drawn], [item.width for item in drawn], _GAP)
         left = min(float(x) - 0.5 * item.width for x, item in zip(layout.x, drawn, strict=True)) - 0.1
         right = max(float(x) + 0.5 * item.width for x, item in zip(layout.x, drawn, strict=True)) + 0.1
@@ -132,23 +136,44 @@ class NetworkDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _collect(self) -> list[_Drawn]:
+    def _fitting(self) -> list[_Drawn]:
+        """All nodes, or as many layers of them as can be told apart."""
+        kept, whole = self._kept(1)
+        depth = 1
+        while not whole:
+            deeper, whole = self._kept(depth + 1)
+            if len(deeper) > _MOST_NODES:
+                break
+            depth, kept = depth + 1, deeper
+        return self._drawn(kept)
+
+    def _kept(self, max_depth: int) -> tuple[dict[int, list[_Edge]], bool]:
+        """The edges of each node down to a depth, breadth first, and whether that is the whole network."""
+        depth, kept = {id(self.network): 0}, {}
+        whole = True
+        queue = [self.network]
+        for node in queue:  # grows while it is walked
+            kept[id(node)] = self._edges(node) if depth[id(node)] < max_depth else []
+            whole &= depth[id(node)] < max_depth or not node.children
+            for child, _, _ in kept[id(node)]:
+                if id(child) not in depth:
+                    depth[id(child)] = depth[id(node)] + 1
+                    queue.append(child)
+        return kept, whole
+
+    def _drawn(self, kept: dict[int, list[_Edge]]) -> list[_Drawn]:
         """The nodes to draw, parents before children."""
-        kept: dict[int, list[tuple[Node, str, float]]] = {}
         order: list[Node] = []
-        depth = {id(self.network): 0}
+        seen: set[int] = set()
         stack: list[tuple[Node, bool]] = [(self.network, False)]
         while stack:  # depth first; the reverse of the order in which nodes are left has parents first
             node, done = stack.pop()
             if done:
                 order.append(node)
-            elif id(node) not in kept:
-                cut_off = self._max_depth is not None and depth[id(node)] >= self._max_depth
-                kept[id(node)] = [] if cut_off else self._edges(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
                 stack.append((node, True))
-                for child, _, _ in kept[id(node)]:
-                    depth.setdefault(id(child), depth[id(node)] + 1)
-                    stack.append((child, False))
+                stack += [(child, False) for child, _, _ in kept[id(node)]]
         order.reverse()
         place = {id(node): i for i, node in enumerate(order)}
         drawn = []
@@ -161,7 +186,7 @@ class NetworkDisplay:
             drawn.append(item)
         return drawn
 
-    def _edges(self, node: Node) -> list[tuple[Node, str, float]]:
+    def _edges(self, node: Node) -> list[_Edge]:
         if isinstance(node, Sum):
             weights = node.weights.tolist()
             kept = [(c, _share(w), w) for c, w in zip(node.children, weights, strict=True) if w >= self._least_weight]

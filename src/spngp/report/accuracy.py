@@ -15,6 +15,7 @@ from spngp.report.rows import Judged
 from spngp.report.text import Cell, number, packed, percent, table
 
 _POINTS = 1_500  # of the scatter plot
+_LEVELS = (0.5, 0.8, 0.95)  # of central intervals
 _SURPRISES = 12
 _INPUTS = 8  # shown with a surprise
 
@@ -34,6 +35,8 @@ class Scores:
     @property
     def verdict(self) -> str:
         """Whether the 95 % intervals hold as often as they should, chance allowed for."""
+        if self.n == 0:
+            return "for none was given"
         low, high = binom.ppf([0.005, 0.995], self.n, 0.95) / self.n
         share = self.coverage[0.95]
         if low <= share <= high:
@@ -46,6 +49,9 @@ class Scores:
 def scores(judged: Judged, output: int) -> Scores:
     """Scores of the rows whose output is not missing."""
     _, mixture, y = judged.observed(output)
+    if y.size == 0:
+        unknown = float("nan")
+        return Scores(0, unknown, unknown, unknown, unknown, dict.fromkeys(_LEVELS, unknown), unknown)
     variance = float(np.var(y))
     rmse = metrics.rmse(mixture, y)
     return Scores(
@@ -54,7 +60,7 @@ def scores(judged: Judged, output: int) -> Scores:
         r2=1.0 - rmse**2 / variance if variance > 0 else float("nan"),
         nlpd=metrics.nlpd(mixture, y),
         crps=metrics.crps(mixture, y),
-        coverage={level: metrics.coverage(mixture, y, level) for level in (0.5, 0.8, 0.95)},
+        coverage={level: metrics.coverage(mixture, y, level) for level in _LEVELS},
         width=metrics.sharpness(mixture, 0.95),
     )
 
@@ -75,9 +81,11 @@ def scores_table(found: list[Scores], outputs: list[str]) -> str:
     return table(head, rows, "Scores")
 
 
-def calibration(judged: Judged, output: int) -> dict[str, Any]:
-    """What the charts of calibration show."""
+def calibration(judged: Judged, output: int) -> dict[str, Any] | None:
+    """What the charts of calibration show; None without anything observed."""
     _, mixture, y = judged.observed(output)
+    if y.size == 0:
+        return None
     pit = np.clip(metrics.pit(mixture, y), 0.0, 1.0)
     n = pit.size
     n_bins = int(np.clip(n // 15, 5, 20))

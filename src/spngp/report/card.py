@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from spngp._typing import Array
+from spngp.noise import GAUSSIAN
 from spngp.report.accuracy import Scores
 from spngp.report.rows import Judged, training_range
 from spngp.report.text import Cell, escaped, number, percent, table
@@ -96,6 +97,8 @@ def settings_table(model: Any, n_trees: str) -> str:
     rows: list[list[str]] = [["log evidence", number(model.log_evidence_)]]
     rows.append(["experts", f"{len(model.regions_):,}"])
     rows.append(["trees the network mixes", n_trees])
+    shapes = ["Gaussian" if shape == GAUSSIAN else "longer tails than Gaussian" for shape in model.noise_shapes_]
+    rows.append(["learnt shape of the noise", ", ".join(dict.fromkeys(shapes))])
     rows.append(["kernels mixed", ", ".join(model.kernel_names_)])
     rows += [
         [name, _shown(value)] for name, value in sorted(model.get_params(deep=False).items()) if name not in _NOT_SHOWN

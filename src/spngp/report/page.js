@@ -6,7 +6,7 @@
   const data = JSON.parse(document.getElementById("report-data").textContent);
   const $ = (id) => document.getElementById(id);
   const dark = matchMedia("screen and (prefers-color-scheme: dark)"); // changes for printing as well
-  let output = 0;
+  let output = 0, turn = 0;
 
   // Text from data enters the page as text only.
   const element = (tag, text, className) => {
@@ -42,7 +42,10 @@
   const titled = (text, more) => axis({ ...more, title: { text, standoff: 6 } });
 
   function drawCalibration(found) {
-    if (!found) return;
+    if (!found) {
+      ["chart-coverage", "chart-pit", "chart-scatter"].forEach((id) => Plotly.purge(id));
+      return;
+    }
     const levels = Array.from({ length: 51 }, (_, i) => i / 50);
     Plotly.react("chart-coverage", [
       { x: levels, y: found.band[0], mode: "lines", line: { width: 0 }, hoverinfo: "skip" },
@@ -146,7 +149,7 @@
       const caption = element("figcaption");
       caption.append(element("h3", item.input));
       caption.append(element("span", `moves the mean by ${several ? "up to " : ""}${item.effect}`));
-      const others = element("span", "", "others");
+      const others = element("span", several ? `at ${item.others[start]}` : "", "others");
       caption.append(others);
       const chart = element("div", undefined, "chart");
       chart.setAttribute("role", "img");
@@ -156,18 +159,27 @@
     });
     $("slice-cards").replaceChildren(...cards.map((made) => made.card));
     $("slice-cards").classList.toggle("one", cards.length === 1);
-    const draw = (i) => cards.forEach(({ chart, others, item }) => {
+    const drawCard = ({ chart, others, item }, i) => {
       others.textContent = several ? `at ${item.others[i]}` : "";
       others.title = others.textContent;
       Plotly.react(chart, sliceTraces(all, item, i), sliceLayout(all, item), CONFIG);
-    });
-    draw(start);
+    };
+    const distance = ({ card }) => Math.abs(card.getBoundingClientRect().top - 0.3 * innerHeight);
+    // Card by card, nearest to the eye first, with the page alive in between; given up when the slider has moved on.
+    const draw = async (i) => {
+      const mine = ++turn;
+      for (const made of cards.map((made) => [distance(made), made]).sort((a, b) => a[0] - b[0]).map((pair) => pair[1])) {
+        if (mine !== turn) return;
+        drawCard(made, i);
+        await new Promise((resolve) => setTimeout(resolve));
+      }
+    };
     $("slider").oninput = (event) => {
       const i = Number(event.target.value);
       describeSlider(all, i);
       draw(i);
     };
-    dark.onchange = () => draw(Number($("slider").value));
+    dark.onchange = () => { if (all.y) cards.forEach((made) => drawCard(made, start)); }; // points are black or white
     $("slices-left").hidden = !all.left;
     $("slices-left").textContent = `${all.left} more inputs have less effect and are not shown.`;
     const legend = data.kernels.length > 1 ? data.kernels : [];
@@ -178,6 +190,7 @@
       entry.append(swatch, name);
       return entry;
     }));
+    return draw(start);
   }
 
   function parameterTable({ parts, rows }) {
@@ -270,23 +283,24 @@
     $("regions-left").textContent = `The ${all.items.length} largest of ${all.total.toLocaleString("en")} regions.`;
   }
 
-  function drawAll() {
+  async function drawAll() {
     const charts = data.charts[output];
+    document.documentElement.dataset.ready = "soon";
     drawCalibration(charts.calibration);
-    drawSlices(charts.slices);
     drawRegions(charts.regions);
     document.querySelectorAll("[data-output]").forEach((part) => { part.hidden = Number(part.dataset.output) !== output; });
+    await drawSlices(charts.slices);
+    document.documentElement.dataset.ready = "true";
   }
 
-  loadPlotly().then(() => {
-    drawAll();
+  loadPlotly().then(async () => {
     if ($("output")) {
       $("output").onchange = (event) => {
         output = Number(event.target.value);
         drawAll();
       };
     }
-    document.documentElement.dataset.ready = "true";
+    await drawAll();
   }).catch((error) => {
     $("notice").hidden = false;
     $("notice").textContent = `The charts cannot be shown (${error.message}). The tables are complete.`;

@@ -62,8 +62,8 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         raise ValueError(f"X and y must be given together, got {'no X' if X is None else 'no y'}")
     held_out = X is not None
     if held_out:
-        names = getattr(X, "index", None) if row_names is None else row_names
         columns = getattr(X, "columns", None)
+        names = getattr(X, "index", None) if row_names is None and columns is not None else row_names
         expected = getattr(model, "feature_names_in_", None)
         if columns is not None and expected is not None and list(columns) != list(expected):
             raise ValueError(f"X must have the columns {list(expected)} the model was fitted on, got {list(columns)}")

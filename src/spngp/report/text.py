@@ -69,7 +69,10 @@ def json_for_html(data: Any) -> str:
 
 
 def packed(values: Array, kind: str = "f4") -> dict[str, str]:
-    """Numbers as plotly takes them in few bytes: base64 of their memory."""
+    """Numbers as plotly takes them in few bytes: base64 of their memory; in double precision where it takes that."""
+    size = float(np.abs(values).max(initial=0))
+    if kind == "f4" and size and not 1e-30 < size < 1e30:
+        kind = "f8"
     array = np.ascontiguousarray(values, dtype=f"<{kind}" if kind != "u1" else "u1")
     spec = {"dtype": kind, "bdata": base64.b64encode(array.tobytes()).decode("ascii")}
     return spec if array.ndim == 1 else {**spec, "shape": ", ".join(str(size) for size in array.shape)}

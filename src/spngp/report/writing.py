@@ -8,7 +8,6 @@ import functools
 import gzip
 import math
 import os
-import tempfile
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from spngp._atomic import replacing
 from spngp._version import __version__
 from spngp.network import Node
 from spngp.plotting.names import short_label
@@ -83,9 +83,9 @@ def write_report(
     inputs = [text.name(name) for name in input_names(model)]
     outputs = [text.name(name) for name in _output_names(model, y, output_names)]
     page = _page(model, judged, inputs, outputs, text.name(title) if title else "Model report")
-    target = Path(path)
-    _replace(target, page.encode("utf-8"))
-    return target
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return Path(path)
 
 
 def _output_names(model: Any, y: Any, given: Sequence[str] | None) -> list[str]:
@@ -186,24 +186,3 @@ def _plotly() -> str:
     except ImportError as error:
         raise ImportError("the report needs plotly: install spngp[report]") from error
     return base64.b64encode(gzip.compress(get_plotlyjs().encode("utf-8"), 9, mtime=0)).decode("ascii")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write the whole file or leave what was there."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

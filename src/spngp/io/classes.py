@@ -1,0 +1,62 @@
+"""What a model file may be made of: a closed list of classes, and how records refer to each other.
+
+Every object becomes one record ``[type, contents]``, a line of JSON; contents refer to other records by their position,
+parts before wholes, so shared parts stay shared and nothing can refer to itself. A type is a key of :data:`CLASSES`, or
+one of a few plain ones, and is never looked up by what a file says.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+_PARAMETER = "spngp.kernels.parameter"
+_KERNELS = "spngp.kernels"
+_NODES = "spngp.network.nodes"
+_STRATEGIES = "spngp.structure.strategies"
+SKLEARN = "sklearn.gaussian_process.kernels"
+
+# The classes that a file may name, and where they live. Their state is all their attributes.
+CLASSES: dict[str, str] = {
+    "SPNGPRegressor": "spngp.estimators",
+    "GPRegressor": "spngp.estimators",
+    "ProductOfExperts": "spngp.committees",
+    "GeneralizedProductOfExperts": "spngp.committees",
+    "BayesianCommitteeMachine": "spngp.committees",
+    "RobustBayesianCommitteeMachine": "spngp.committees",
+    "Learnt": "spngp.learning",
+    "Standardiser": "spngp._standardise",
+    "NoiseShape": "spngp.noise",
+    "Budget": "spngp._memory",
+    "Repeats": "spngp._repeated",
+    "TableSchema": "spngp.tables.schema",
+    "Column": "spngp.tables.schema",
+    "ExactGP": "spngp.leaf",
+    "Box": "spngp.network.box",
+    "Parameter": _PARAMETER,
+    "ParameterTable": _PARAMETER,
+    **dict.fromkeys(["Leaf", "Sum", "Split", "Product"], _NODES),
+    **dict.fromkeys(["Compact", "RandomAxes", "EqualWidth"], _STRATEGIES),
+    **dict.fromkeys(["SquaredExponential", "Matern", "RationalQuadratic", "Periodic"], _KERNELS),
+    **dict.fromkeys(["Linear", "Polynomial", "Constant", "KernelSum", "KernelProduct"], _KERNELS),
+}
+
+# scikit-learn's kernels, as a user may have given them: rebuilt by their constructors.
+SKLEARN_KERNELS = frozenset(
+    {
+        *("RBF", "Matern", "RationalQuadratic", "ExpSineSquared", "DotProduct", "WhiteKernel", "ConstantKernel"),
+        *("Sum", "Product", "Exponentiation"),
+    }
+)
+
+# How a record refers to a part: a scalar stands for itself, a float that JSON does not know is {"float": "nan"}, an
+# array {"array": [tensor, offset, shape, order]}, a tuple of numbers {"tuple": [...]}, anything else {"@": position}.
+Reference = Any
+
+
+@cache
+def class_of(name: str) -> type:
+    """The class that a record's type stands for."""
+    kind: type = getattr(import_module(CLASSES[name]), name)
+    return kind

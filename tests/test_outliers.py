@@ -1,0 +1,128 @@
+"""Outputs in doubt: rows with weights against plain linear algebra, and what a model makes of planted outliers."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from spngp import GPRegressor, SPNGPRegressor, leaf
+from spngp.kernels import Matern, SquaredExponential
+from spngp.leaf import ExactGP
+
+
+def _naive(kernel, noise, X, y, weights, X_context, y_context, context_weights, X_new):
+    """Evidence of the own rows; mean and variance given all rows."""
+    C = kernel.gram(X) + np.diag(noise / weights)
+    evidence = stats.multivariate_normal(np.zeros(len(y)), C).logpdf(y)
+    rows, outputs = np.vstack([X, X_context]), np.concatenate([y, y_context])
+    C = kernel.gram(rows) + np.diag(noise / np.concatenate([weights, context_weights]))
+    cross = kernel.gram(X_new, rows)
+    mean = cross @ np.linalg.solve(C, outputs)
+    variance = np.diag(kernel.gram(X_new)) - np.einsum("ij,ji->i", cross, np.linalg.solve(C, cross.T))
+    return evidence, mean, variance
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(16, 2)).round(1)
+    X[5], X[9] = X[2], X[2]  # equal rows
+    return X, rng.normal(size=16), rng.uniform(0.01, 1.0, 16), rng.normal(size=(4, 2))
+
+
+@pytest.mark.parametrize("merged_above", [2000, 3])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_weights_divide_the_noise_of_their_rows(rows, merged_above, steps, monkeypatch):
+    monkeypatch.setattr(leaf, "_MERGED_ABOVE", merged_above)
+    X, y, w, X_new = rows
+    kernel, noise = Matern(1.5, [0.8, 1.2], 1.3), 0.1
+    gp = ExactGP(kernel, noise)
+    for part in np.array_split(np.arange(12), steps):
+        gp = gp.condition(X[part], y[part], weights=w[part])
+    gp = gp.condition(X[:0], y[:0], X[12:], y[12:], context_weights=w[12:])
+    evidence, mean, variance = _naive(kernel, noise, X[:12], y[:12], w[:12], X[12:], y[12:], w[12:], X_new)
+    assert gp.log_evidence == pytest.approx(evidence, rel=1e-9)
+    assert gp.n_own == 12
+    np.testing.assert_allclose(gp.predict(X_new, latent=True), (mean, variance), atol=1e-9)
+    without = ExactGP(kernel, noise).condition(
+        X[:12], y[:12], X[12:], y[12:], weights=w[:12], context_weights=w[12:], keep_factor=False
+    )
+    np.testing.assert_allclose(without.predict(X_new), gp.predict(X_new), atol=1e-9)
+
+
+def test_weights_of_one_change_nothing(rows):
+    X, y, _, X_new = rows
+    prior = ExactGP(SquaredExponential(), 0.1)
+    plain, weighted = prior.condition(X, y), prior.condition(X, y, weights=np.ones(16))
+    assert plain.log_evidence == weighted.log_evidence
+    np.testing.assert_array_equal(plain.predict(X_new), weighted.predict(X_new))
+
+
+def test_leave_one_out_of_a_weighted_row(rows):
+    X, y, w, _ = rows
+    prior = ExactGP(SquaredExponential(0.5), 0.1)
+    residuals, variances = prior.condition(X, y, weights=w).leave_one_out(np.array([3]))
+    others = np.arange(16) != 3
+    mean, variance = prior.condition(X[others], y[others], weights=w[others]).predict(X[[3]], latent=True)
+    np.testing.assert_allclose([residuals[0], variances[0]], [y[3] - mean[0], variance[0]], atol=1e-10)
+
+
+def _series(n, outliers, seed=0):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 10, n))
+    y = np.sin(x) + 0.1 * rng.normal(size=n)
+    y[outliers] += np.where(np.arange(len(outliers)) % 2, 4.0, -4.0)
+    return x[:, np.newaxis], y
+
+
+@pytest.mark.parametrize("model", [SPNGPRegressor(max_leaf_size=100), SPNGPRegressor(), GPRegressor()])
+def test_planted_outliers_are_found_and_do_not_pull(model):
+    planted = [30, 111, 200, 333]
+    X, y = _series(400, planted)
+    X_clean, y_clean = np.delete(X, planted, axis=0), np.delete(y, planted)
+    found = model.set_params(random_state=0).fit(X, y)
+    assert found.outliers_.tolist() == [[row, 0] for row in planted]
+    near = X[planted]
+    means = found.predict(near)
+    trusting = model.set_params(outliers="trust").fit(X, y)
+    assert trusting.outliers_.shape == (0, 2)
+    pulled = np.abs(trusting.predict(near) - np.sin(near[:, 0])).mean()
+    assert np.abs(means - np.sin(near[:, 0])).mean() < 0.06
+    assert np.abs(means - np.sin(near[:, 0])).mean() < pulled
+    clean = model.fit(X_clean, y_clean)
+    np.testing.assert_allclose(means, clean.predict(near), atol=0.05)
+
+
+def test_no_row_is_dropped_and_noise_tells_of_the_outliers():
+    planted = [30, 111, 200, 333]
+    X, y = _series(400, planted)
+    model = SPNGPRegressor(max_leaf_size=100, random_state=0).fit(X, y)
+    boxes = {(tuple(record["low"]), tuple(record["high"])): record["rows"] for record in model.regions_}
+    assert sum(boxes.values()) == 400
+    assert model.predict_dist(X[[30]]).logpdf(y[[30]])[0] > -12.0  # tails know that such outputs happen
+    core = SPNGPRegressor(max_leaf_size=100, random_state=0).fit(*_series(400, []))
+    assert (model.predict_noise(X) > core.predict_noise(X)).mean() > 0.9
+
+
+def test_gaussian_noise_raises_no_doubt():
+    X, y = _series(2000, [])
+    assert len(SPNGPRegressor(random_state=0).fit(X, y).outliers_) == 0
+
+
+def test_update_after_doubt_is_exact():
+    planted = [30, 111]
+    X, y = _series(300, planted)
+    X_more, y_more = _series(60, [], seed=5)
+    model = SPNGPRegressor(max_leaf_size=100, random_state=0, overlap=1.0).fit(X, y)
+    again = SPNGPRegressor(max_leaf_size=100, random_state=0, overlap=1.0).fit(X, y)
+    again.partial_fit(X_more[:30], y_more[:30]).partial_fit(X_more[30:], y_more[30:])
+    model.partial_fit(X_more, y_more)
+    assert model.outliers_.tolist() == [[row, 0] for row in planted]
+    grid = np.linspace(0, 10, 50)[:, np.newaxis]
+    np.testing.assert_allclose(model.predict(grid, return_std=True), again.predict(grid, return_std=True), atol=1e-8)
+
+
+def test_each_output_is_doubted_alone():
+    X, y = _series(300, [50])
+    _, clean = _series(300, [], seed=1)
+    model = SPNGPRegressor(random_state=0).fit(X, np.column_stack([clean, y]))
+    assert model.outliers_.tolist() == [[50, 1]]
