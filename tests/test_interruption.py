@@ -21,6 +21,8 @@ try:
     model.fit(X, y)
 except KeyboardInterrupt:
     caught = time.time()
+    while threading.active_count() > 1 and time.time() < caught + 5:  # what was begun may end
+        time.sleep(0.01)
     print("stopped", caught, threading.active_count(), hasattr(model, "_learnt"), flush=True)
 else:
     print("finished", flush=True)

@@ -42,5 +42,9 @@ def map_leaves(function: Callable[[T], R], items: Sequence[T], n_jobs: int | Non
     threads = min(n_threads(n_jobs), len(items))
     if threads <= 1:
         return [function(item) for item in items]
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
+    with one_blas_thread():
+        pool = ThreadPoolExecutor(threads)
+        try:
+            return list(pool.map(function, items))
+        finally:  # after an error or Ctrl-C, wherever it came: items not begun are not begun any more
+            pool.shutdown(wait=True, cancel_futures=True)
