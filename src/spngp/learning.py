@@ -27,14 +27,16 @@ from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_
 
 # Experts less plausible than this get no context rows: much of the cost and hardly any of the prediction.
 _LEAST_WEIGHT = 0.01
-# Where all rows are one region, training starts a second time from length-scales shorter by this factor.
-_SHORTER = 0.2
+# Where all rows are one region, training starts from length-scales shorter by this factor if so many rows favour it
+# after so many evaluations.
+_SHORTER, _TRIED, _TRIES = 0.2, 250, 25
 # Outputs are in doubt if they lie so many standard deviations off what the others of their region say, and if without
 # them the others are better predicted. Regions of fewer or more rows are not looked at; nor are those whose noise is
 # below so many times its lower bound: where there is none, a surprise is a kernel's that does not fit.
 _DOUBTED = 5.0
 _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
+_AGAIN = 20  # evaluations when parameters are learnt again without them, from where they were
 # The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
 _COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
 
@@ -159,7 +161,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             for k in range(len(tied)):
                 if any((~np.isnan(own_noise[rows, k])).any() for rows in blocks):
                     used = _blocks(blocks, X, sound[:, k])
-                    tied[k] = _fit_tied(tied[k], k, used, plan.tied_evaluations, plan, convergence, regions.is_leaf)
+                    tied[k] = _fit_tied(tied[k], k, used, _AGAIN, plan, Convergence(), False)
             experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress, (Y, experts))
         prior = _prior(regions, experts, plan)
         progress.stage("leaves", 0)
@@ -365,11 +367,26 @@ def _fit_tied(
         start, prior = task
         return fit_tied([start], blocks, evaluations, priors=[prior], n_jobs=over_blocks, convergence=convergence)[0]
 
-    # evidence has several peaks, and one found from long length-scales may call everything noise
-    starts = [[gp, _with_shorter_scales(gp)] if len(blocks) == 1 and alone else [gp] for gp in experts]
-    tasks = [(gp, prior) for ways, prior in zip(starts, priors, strict=True) for gp in ways]
-    found = iter(map_leaves(fit, tasks, over_templates))
-    return [_best([next(found) for _ in ways], blocks) for ways in starts]
+    def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
+        start, prior = task
+        return _evidence(fit_tied([start], some, _TRIES, priors=[prior])[0], some)
+
+    starts = list(experts)
+    if alone and len(blocks) == 1:
+        # evidence has several peaks, and the one found from long length-scales may call everything noise
+        some = [_evenly(blocks[0], _TRIED)]
+        tasks = [(gp, prior) for gp, prior in zip(experts, priors, strict=True)]
+        tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
+        found = map_leaves(tried, tasks, over_templates)
+        shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
+        starts = [tasks[j + len(experts) * bool(better)][0] for j, better in enumerate(shorter)]
+    return map_leaves(fit, list(zip(starts, priors, strict=True)), over_templates)
+
+
+def _evenly(block: Block, count: int) -> Block:
+    """At most so many rows, evenly spaced."""
+    step = -(-block[1].size // count)
+    return np.ascontiguousarray(block[0][::step]), block[1][::step].copy()
 
 
 def _with_shorter_scales(gp: ExactGP) -> ExactGP:
@@ -377,11 +394,8 @@ def _with_shorter_scales(gp: ExactGP) -> ExactGP:
     return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
 
 
-def _best(fitted: Sequence[ExactGP], blocks: Sequence[Block]) -> ExactGP:
-    """The one with the highest evidence; the first if they are the same."""
-    if len(fitted) == 1:
-        return fitted[0]
-    return max(fitted, key=lambda gp: sum(gp.condition(*block).log_evidence for block in blocks))
+def _evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
+    return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
 
 
 def _tied_std(name: str, plan: Plan) -> float:
