@@ -173,7 +173,13 @@ def _figure(rows: list[Row]) -> Any:
             own = sorted((row["rows_per_expert"], row[score]) for row in rows if row["model"] == model)
             width = 2.4 if model.startswith("SPN") else 1.4
             ax.plot(
-                *zip(*own, strict=True), "o-", color=colour, lw=width, ms=4.5, ls=STYLES.get(model, "-"), label=model
+                *zip(*own, strict=True),
+                marker="o",
+                color=colour,
+                lw=width,
+                ms=4.5,
+                ls=STYLES.get(model, "-"),
+                label=model,
             )
             if score == "rmse" and model in PRINTED:
                 ax.plot(*zip(*PRINTED[model].items(), strict=True), "s", mfc="none", mec=colour, ms=7)
