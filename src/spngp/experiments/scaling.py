@@ -112,6 +112,8 @@ def _figure(rows: list[Row]) -> Any:
             own = [(row["rows"], row[column]) for row in rows if row["model"] == model]
             ax.plot(*zip(*own, strict=True), "o-", color=colour, lw=1.8, label=model)
         ax.set(xscale="log", yscale="log", xlabel="training rows", title=column)
+        if column.endswith("(GB)"):
+            ax.set(yscale="linear", ylim=(0, None))
         ax.grid(alpha=0.3)
     axes[0].legend(framealpha=0.9)
     return figure
