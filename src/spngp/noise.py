@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from spngp._typing import Array
 
-# Factors of the noise variance that are tried; finer and wider grids changed NLPD by less than 0.005 on eight sets.
+# Factors of the noise variance that are tried.
 _FACTORS = 4.0 ** np.arange(-2.0, 7.0)
 _PSEUDO_ROWS = 20.0  # rows in favour of plain Gaussian noise, so that a small set keeps it
 _LEAST_WEIGHT = 1e-5
