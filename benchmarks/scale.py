@@ -4,7 +4,7 @@
     python benchmarks/scale.py --rows 100000 --threads 1,2     # what the second thread brings
     python benchmarks/scale.py --rows 100000 --peers           # GPBoost and GPyTorch on the same rows
 
-Rows come from ``synthetic.py``: eight inputs, length-scales and noise that differ from region to region. Every
+Rows come from ``spngp.datasets.regional``: eight inputs, length-scales and noise that differ by region. Every
 measurement has a process of its own, so its peak memory is its own. ``floor`` is what LAPACK alone needs for the
 factorisations (potrf) and inverses (potri) of that fit: they are counted by size while it runs, and the same number
 is timed afterwards, on as many threads. Seconds of CPU are given as well: on a shared machine they say more than the
@@ -30,9 +30,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import synthetic
 from spngp import SPNGPRegressor
 from spngp._linalg import Square, _dpotri
+from spngp.datasets import regional
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 N_TEST = 100_000
@@ -102,8 +102,8 @@ _CHOLESKY = Square.cholesky
 
 
 def measure(model: str, n: int, threads: int) -> dict[str, float | str | int]:
-    X, y = synthetic.rows(n, seed=0)
-    X_test, y_test = synthetic.rows(N_TEST, seed=1)
+    train, test = regional(n, random_state=0), regional(N_TEST, random_state=1)
+    X, y, X_test, y_test = train.X, train.Y[:, 0], test.X, test.Y[:, 0]
     scale = float(y.std())
     calls = Calls()
     start, cpu = time.perf_counter(), time.process_time()
@@ -139,7 +139,7 @@ def measure(model: str, n: int, threads: int) -> dict[str, float | str | int]:
         "predict cpu s": predict_cpu,
         "peak GB": peak,
         "RMSE": float(np.sqrt(np.mean((mean - y_test) ** 2))) / scale,
-        "truth": float(np.sqrt(np.mean((mean - synthetic.truth(X_test)) ** 2))) / scale,
+        "truth": float(np.sqrt(np.mean((mean - test.function[:, 0]) ** 2))) / scale,
         "NLPD": -float(np.mean(mixture.logpdf(y_test))) - math.log(scale),
     }
 

@@ -22,9 +22,13 @@ from spngp.kernels import (
     RationalQuadratic,
     SquaredExponential,
 )
-from spngp.leaf import Evidence, ExactGP, log_evidence_with_gradient
+from spngp.leaf import Evidence, ExactGP
 
 NOISE = 0.15
+
+
+def log_evidence_with_gradient(kernel, noise_variance, X, y):
+    return ExactGP(kernel, noise_variance).log_evidence_with_gradient(X, y)
 
 
 def data(n=20, d=2, seed=0):

@@ -335,7 +335,8 @@ class SPNGPRegressor(_NetworkRegressor):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
-        The first call is a ``fit``. Later ones keep the standardisation, regions and parameters of the first.
+        The first call is a ``fit``. Later ones keep the standardisation, regions and parameters of the first, its
+        outliers and the shape of its noise included: new outputs are trusted.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)

@@ -478,10 +478,3 @@ def _square_root(covariance: Array) -> Array:
         values, vectors = np.linalg.eigh(covariance)
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     return root.array
-
-
-def log_evidence_with_gradient(
-    kernel: Kernel, noise_variance: float | Parameter, X: Any, y: Any
-) -> tuple[float, Array]:
-    """log p(y | X) of one GP and its gradient with respect to the free log-parameters, noise last."""
-    return ExactGP(kernel, noise_variance).log_evidence_with_gradient(X, y)

@@ -153,9 +153,11 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
         experts = _experts(regions, X, Y, tied, plan, rng, convergence, progress)
-        own_noise = None
+        own, own_noise = None, None
         if plan.doubts_outliers and plan.hyperparameters != "fixed":
-            own_noise = _doubts(_prior(regions, experts, plan), X, Y, plan)
+            prior = _prior(regions, experts, plan)
+            own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
+            own_noise = _doubts(own, X, Y, plan)
         if own_noise is not None:  # what was learnt from outputs in doubt is learnt again without
             sound = np.where(np.isnan(own_noise), Y, np.nan)
             for k in range(len(tied)):
@@ -168,7 +170,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
         unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own if own_noise is None else None)
         if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
             learnt = replace(learnt, noise_shapes=_noise_shapes(learnt, plan, rng))
     convergence.warn()
@@ -182,8 +184,18 @@ def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
     return build_network(regions, labelled, len(plan.templates))
 
 
-def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None, own_noise: Array | None = None) -> Learnt:
-    """The exact update: regions and parameters stay, everything else is as if all rows had come at once."""
+def add_rows(
+    learnt: Learnt,
+    X: Array,
+    Y: Array,
+    n_jobs: int | None = None,
+    own_noise: Array | None = None,
+    own: Node | None = None,
+) -> Learnt:
+    """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
+
+    ``own`` is the posterior of the own rows if it is known already (without factors, as context replaces them).
+    """
 
     def within_budget(sizes: list[int]) -> list[bool]:
         return learnt.budget.keep(sizes, X.shape[1])
@@ -192,7 +204,8 @@ def add_rows(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None = None, own_
         sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
         # leaves with context are factored again: until then evidence is all that is wanted of them
         keep = conditioning.no_factors if sees_context else within_budget
-        own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, n_jobs=n_jobs, keep=keep)
+        if own is None or not sees_context:
+            own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, n_jobs=n_jobs, keep=keep)
         if learnt.own_noise is not None:
             own_noise = np.concatenate([learnt.own_noise, np.full(Y.shape, np.nan) if own_noise is None else own_noise])
         if learnt.Y.size:
@@ -225,12 +238,11 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
     return replace(learnt, network=network)
 
 
-def _doubts(prior: Node, X: Array, Y: Array, plan: Plan) -> Array | None:
+def _doubts(own: Node, X: Array, Y: Array, plan: Plan) -> Array | None:
     """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
 
     It is the squared residual: the most likely variance of noise that is theirs alone.
     """
-    own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
     regions: dict[tuple[Box, int], list[int]] = {}

@@ -1,33 +1,21 @@
-"""Files that are whole or not there: written beside their place and moved."""
+"""What experiments write: text, CSV and Markdown, whole or not at all."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-
-def write_bytes(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a file next to ``path``, then put it in place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
-    try:
-        write(beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+from spngp._atomic import replacing
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text, ending in a newline."""
-
-    def write(beside: Path) -> None:
+    """Write text, ending in a newline, into a folder that is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as beside:
         beside.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
-
-    write_bytes(path, write)
 
 
 def csv_text(rows: Sequence[dict[str, Any]]) -> str:

@@ -10,9 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from spngp._atomic import replacing
 from spngp._version import __version__
 from spngp.experiments.cells import Row
-from spngp.experiments.files import csv_text, write_bytes, write_text
+from spngp.experiments.files import csv_text, write_text
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,9 @@ class Page:
         shown = []
         for name, (figure, caption) in self.figures.items():
             for ending in ("png", "svg"):
-                options = {"dpi": 150} if ending == "png" else {"metadata": {"Date": None}, "dpi": 150}
-                write_bytes(folder / f"{name}.{ending}", lambda path, f=figure, o=options: f.savefig(path, **o))  # type: ignore[misc]
+                metadata = {"Date": None} if ending == "svg" else None  # the same figure, the same bytes
+                with replacing(folder / f"{name}.{ending}") as beside:
+                    figure.savefig(beside, format=ending, dpi=150, metadata=metadata)
             plt.close(figure)
             shown.append(f"![{caption}]({name}.png)\n\n*{caption}*")
         files = ", ".join(f"[{name}.csv]({name}.csv)" for name in self.tables)
