@@ -63,5 +63,11 @@ def test_the_first_leaves_keep_their_factors_while_there_is_room():
     assert default_limit() > 0.1
 
 
+def test_a_gigabyte_of_factors_by_default_and_all_that_fit_if_asked_for():
+    sizes = [5000] * 6  # 0.2 gigabytes each
+    assert Budget.of(100.0, 1).keep(sizes, n_inputs=2) == [True] * 6
+    assert Budget.of(None, 1).keep(sizes, n_inputs=2) == [True] * 5 + [False]
+
+
 def test_rows_repeated_beyond_all_measure_do_not_use_up_the_room():
     assert Budget(limit=1.0).keep([100, 10**6, 100], n_inputs=2)[0]

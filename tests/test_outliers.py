@@ -7,6 +7,8 @@ from scipy import stats
 from spngp import GPRegressor, SPNGPRegressor, leaf
 from spngp.kernels import Matern, SquaredExponential
 from spngp.leaf import ExactGP
+from spngp.network import Leaf, Split, Sum
+from spngp.network.conditioning import condition, no_factors
 
 
 def _naive(kernel, noise, X, y, weights, X_context, y_context, context_weights, X_new):
@@ -204,3 +206,27 @@ def test_gaussian_shape_carries_the_variance_of_outliers():
 def test_wrong_weights_are_refused(weights):
     with pytest.raises(ValueError, match="weights must be 3 positive numbers"):
         ExactGP(SquaredExponential()).condition([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], weights=weights)
+
+
+def test_leaves_without_outliers_are_taken_as_they_are_known():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 4, (40, 1)), axis=0)
+    Y = np.sin(3 * X) + 0.1 * rng.normal(size=X.shape)
+    kernels = [("SE", SquaredExponential(0.5)), ("Matern", Matern(1.5, 0.5))]
+    experts = [Sum([Leaf(kernel, 0.01, label=label) for label, kernel in kernels]) for _ in range(2)]
+    prior = Split(0, 2.0, experts)
+    known = condition(prior, X, Y, keep=no_factors)
+    own_noise = np.full(Y.shape, np.nan)
+    own_noise[3] = 0.5  # on the left
+    expected = condition(prior, X, Y, own_noise=own_noise)
+    got = condition(prior, X, Y, own_noise=own_noise, known=known)
+    assert got.log_evidence == expected.log_evidence != known.log_evidence
+    left, right = got.children
+    assert [a is b for a, b in zip(left.children, known.children[0].children, strict=True)] == [False, False]
+    assert [a is b for a, b in zip(right.children, known.children[1].children, strict=True)] == [True, True]
+    # a prior with other parameters is another leaf
+    shorter = Leaf(SquaredExponential(0.4), 0.01, label="SE")
+    other = Split(0, 2.0, [experts[0], Sum([shorter, experts[1].children[1]])])
+    got = condition(other, X, Y, own_noise=own_noise, known=known)
+    assert got.log_evidence == condition(other, X, Y, own_noise=own_noise).log_evidence
+    assert got.children[1].children[1] is known.children[1].children[1]

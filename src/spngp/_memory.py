@@ -12,6 +12,9 @@ import numpy as np
 GIGABYTE = 1e9
 _SHARE_OF_RAM = 0.2
 _RAM_IF_UNKNOWN = 8e9
+# Gigabytes of factors if nobody asks for more: fresh memory for a factor of a large model costs about as much time as
+# making it again for the next rows to be predicted, and all of it would go into the saved model.
+_FACTORS = 1.0
 
 
 def default_limit() -> float:
@@ -33,17 +36,27 @@ class Budget:
         In gigabytes.
     threads : int
         Each needs work space for one leaf.
+    factors : float
+        Gigabytes of the limit that factors may take.
     """
 
     limit: float = math.inf
     threads: int = 1
+    factors: float = math.inf
+
+    @staticmethod
+    def of(memory_limit: float | None, threads: int) -> Budget:
+        """What a user allows, all of it, or the default."""
+        if memory_limit is None:
+            return Budget(default_limit(), threads, _FACTORS)
+        return Budget(float(memory_limit), threads)
 
     def keep(self, sizes: Sequence[int], n_inputs: int) -> list[bool]:
         """For leaves of so many rows each, whether they may keep their factors: the first may, while there is room."""
         n = np.asarray(sizes, dtype=np.float64)
         possible = n[8.0 * n * n <= self.limit * GIGABYTE]  # the others are rows repeated many times, and merged
         rest = self.limit * GIGABYTE - self.needed(int(possible.max(initial=0.0)), float(n.sum()), n_inputs)
-        return (np.cumsum(8.0 * n * n) <= rest).tolist()
+        return (np.cumsum(8.0 * n * n) <= min(rest, self.factors * GIGABYTE)).tolist()
 
     def check(self, largest: int, n_rows: float, n_inputs: int) -> None:
         """Say so at once if not even one leaf at a time can be worked on."""

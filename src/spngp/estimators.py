@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from spngp import defaults
-from spngp._memory import Budget, default_limit
+from spngp._memory import Budget
 from spngp._parallel import n_threads, one_blas_thread
 from spngp._progress import Progress
 from spngp._regressor import Regressor
@@ -327,9 +327,7 @@ class SPNGPRegressor(_NetworkRegressor):
             "hyperparameters": self.hyperparameters,
             "overlap": overlap,
             "block_size": self.max_leaf_size,
-            "budget": Budget(
-                default_limit() if self.memory_limit is None else float(self.memory_limit), n_threads(self.n_jobs)
-            ),
+            "budget": Budget.of(self.memory_limit, n_threads(self.n_jobs)),
         }
 
     def partial_fit(self, X: Any, y: Any) -> Self:

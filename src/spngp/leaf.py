@@ -200,6 +200,10 @@ class ExactGP:
         gp._noise = self._noise.with_theta(theta[split:])
         return gp
 
+    def has_prior_of(self, gp: ExactGP) -> bool:
+        """Whether this is ``gp`` conditioned on rows, or ``gp`` itself."""
+        return self.kernel is gp.kernel and self._noise is gp._noise
+
     def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
         """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
         table = self.kernel._table

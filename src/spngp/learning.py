@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
 from spngp.leaf import ExactGP
-from spngp.network import Box, Leaf, Node, conditioning
-from spngp.network.placement import log_path_weights, place, route
-from spngp.network.prediction import PlacedLeaf
-from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
+from spngp.network import Box, Node, conditioning
+from spngp.network.placement import place, route
+from spngp.noise import GAUSSIAN, NoiseShape
+from spngp.residuals import noise_shapes, outliers
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
@@ -30,15 +30,7 @@ _LEAST_WEIGHT = 0.01
 # Where all rows are one region, training starts from length-scales shorter by this factor if so many rows favour it
 # after so many evaluations.
 _SHORTER, _TRIED, _TRIES = 0.2, 250, 25
-# Outputs are in doubt if they lie so many standard deviations off what the others of their region say, and if without
-# them the others are better predicted. Regions of fewer or more rows are not looked at; nor are those whose noise is
-# below so many times its lower bound: where there is none, a surprise is a kernel's that does not fit.
-_DOUBTED = 5.0
-_FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
-_LEAST_NOISE = 1.5
-_AGAIN = 20  # evaluations when parameters are learnt again without them, from where they were
-# The shape of the noise is learnt from experts at least so plausible, and from so many rows of each at most.
-_COUNTING_WEIGHT, _RESIDUALS = 0.05, 2000
+_AGAIN = 20  # evaluations when parameters are learnt again without outliers, from where they were
 
 # For the identity of a leaf region and an output: its experts, one per kernel.
 Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]
@@ -152,27 +144,29 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                 progress.advance()
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
-        experts = _experts(regions, X, Y, tied, plan, rng, convergence, progress)
+        curvatures = _curvatures(regions, X, Y, tied, plan, rng)
+        experts = _experts(regions, X, Y, tied, curvatures, plan, rng, convergence, progress)
         own, own_noise = None, None
         if plan.doubts_outliers and plan.hyperparameters != "fixed":
             prior = _prior(regions, experts, plan)
             own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
-            own_noise = _doubts(own, X, Y, plan)
+            own_noise = outliers(own, X, Y, plan.n_jobs)
         if own_noise is not None:  # what was learnt from outputs in doubt is learnt again without
             sound = np.where(np.isnan(own_noise), Y, np.nan)
             for k in range(len(tied)):
                 if any((~np.isnan(own_noise[rows, k])).any() for rows in blocks):
                     used = _blocks(blocks, X, sound[:, k])
                     tied[k] = _fit_tied(tied[k], k, used, _AGAIN, plan, Convergence(), False)
-            experts = _experts(regions, X, sound, tied, plan, rng, convergence, progress, (Y, experts))
+            experts = _experts(regions, X, sound, tied, curvatures, plan, rng, convergence, progress, (Y, experts))
         prior = _prior(regions, experts, plan)
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
         unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own if own_noise is None else None)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own)
         if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
-            learnt = replace(learnt, noise_shapes=_noise_shapes(learnt, plan, rng))
+            shapes = noise_shapes(learnt.network, Y.shape[1], own_noise, plan.learns_noise_shape, rng, plan.n_jobs)
+            learnt = replace(learnt, noise_shapes=shapes)
     convergence.warn()
     return learnt
 
@@ -190,11 +184,12 @@ def add_rows(
     Y: Array,
     n_jobs: int | None = None,
     own_noise: Array | None = None,
-    own: Node | None = None,
+    known: Node | None = None,
 ) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
 
-    ``own`` is the posterior of the own rows if it is known already (without factors, as context replaces them).
+    ``known`` is the posterior of own rows before some got ``own_noise``, for leaves that are what they were (without
+    factors, as context replaces them).
     """
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -204,8 +199,8 @@ def add_rows(
         sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
         # leaves with context are factored again: until then evidence is all that is wanted of them
         keep = conditioning.no_factors if sees_context else within_budget
-        if own is None or not sees_context:
-            own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, n_jobs=n_jobs, keep=keep)
+        known = known if sees_context else None
+        own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=keep)
         if learnt.own_noise is not None:
             own_noise = np.concatenate([learnt.own_noise, np.full(Y.shape, np.nan) if own_noise is None else own_noise])
         if learnt.Y.size:
@@ -236,75 +231,6 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
         keep=keep,
     )
     return replace(learnt, network=network)
-
-
-def _doubts(own: Node, X: Array, Y: Array, plan: Plan) -> Array | None:
-    """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
-
-    It is the squared residual: the most likely variance of noise that is theirs alone.
-    """
-    placed = place(own)
-    log_weights, rows = log_path_weights(placed), route(placed, X)
-    regions: dict[tuple[Box, int], list[int]] = {}
-    for i, item in enumerate(placed):
-        if not item.children:
-            regions.setdefault((item.box, cast("Leaf", item.node).output), []).append(i)
-    # every row is looked at once, by the likeliest expert of the likeliest region
-    seen, chosen = np.zeros(Y.shape, dtype=bool), []
-    for (_, k), experts in sorted(regions.items(), key=lambda item: -float(np.logaddexp.reduce(log_weights[item[1]]))):
-        i = max(experts, key=lambda expert: log_weights[expert])
-        fresh = ~seen[rows[i], k] & ~np.isnan(Y[rows[i], k])
-        if 2 * int(fresh.sum()) > rows[i].size and rows[i].size <= _LARGEST_SCREENED:
-            chosen.append(i)
-            seen[rows[i], k] = True
-    own_noise = np.full(Y.shape, np.nan)
-
-    def doubt(i: int) -> None:
-        leaf = cast("Leaf", placed[i].node)
-        observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
-        least_noise = _LEAST_NOISE * float(np.exp(leaf.gp.bounds[-1, 0]))
-        if observed.size < _FEWEST_SCREENED or leaf.noise_variance < least_noise:
-            return
-        if leaf.gp.rows_seen_once.size != observed.size:
-            return  # some were taken together
-        found, squares = leaf.gp.outliers(_DOUBTED)
-        own_noise[observed[found], leaf.output] = squares
-
-    map_leaves(doubt, chosen, plan.n_jobs)
-    return None if np.isnan(own_noise).all() else own_noise
-
-
-def _noise_shapes(learnt: Learnt, plan: Plan, rng: np.random.Generator) -> list[NoiseShape]:
-    """The shape of each output's noise, from the leave-one-out residuals of some leaves that count.
-
-    Where outputs are in doubt the noise is that of the others, and the shape adds the variance of all.
-    """
-    shapes = []
-    for k in range(learnt.Y.shape[1]):
-        leaves = [
-            item
-            for item in learnt.network.responsibilities()
-            if item.leaf.output == k and item.leaf.gp.rows_seen_once.size
-        ]
-        heaviest = max((item.weight for item in leaves), default=0.0)
-        counting = [item for item in leaves if item.weight >= min(_COUNTING_WEIGHT, heaviest)]
-        order = rng.permutation(len(counting))[: plan.n_sampled_regions]
-        chosen = [(counting[i], _at_most(counting[i].leaf.gp.rows_seen_once, _RESIDUALS, rng)) for i in order]
-
-        def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
-            (leaf, _, weight), rows = task
-            residual, latent_variance = leaf.gp.leave_one_out(rows)
-            return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
-
-        found = map_leaves(residuals, chosen, plan.n_jobs)
-        doubted = learnt.own_noise is not None and not bool(np.isnan(learnt.own_noise[:, k]).all())
-        if not found or (not doubted and not plan.learns_noise_shape):
-            shapes.append(GAUSSIAN)
-        elif plan.learns_noise_shape:
-            shapes.append(learn_noise_shape(np.concatenate(found, axis=1), keeps_variance=not doubted))
-        else:
-            shapes.append(gaussian_noise(np.concatenate(found, axis=1)))
-    return shapes
 
 
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -424,11 +350,33 @@ def _expert_std(name: str, plan: Plan) -> float:
     return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
 
 
+def _adapts(regions: Region, plan: Plan) -> bool:
+    """Whether experts are trained one by one; of a small set all rows went into the tied stage, and nothing is left."""
+    return plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
+
+
+def _curvatures(
+    regions: Region, X: Array, Y: Array, tied: Sequence[Sequence[ExactGP]], plan: Plan, rng: np.random.Generator
+) -> dict[tuple[int, int], Array]:
+    """For an output and a kernel: how the evidence of its experts curves, from a few typical regions."""
+    if plan.hyperparameters != "adaptive" or not _adapts(regions, plan):
+        return {}
+    distinct = list({region.rows.tobytes(): region.rows for region in leaf_regions(regions)}.values())
+    typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
+    rows = [_at_most(own, plan.block_size, rng) for own in typical]
+    return {
+        (k, j): mean_curvature(gp, _blocks(rows, X, Y[:, k]), plan.n_jobs)
+        for k, kernels in enumerate(tied)
+        for j, gp in enumerate(kernels)
+    }
+
+
 def _experts(
     regions: Region,
     X: Array,
     Y: Array,
     tied: Sequence[Sequence[ExactGP]],
+    curvatures: dict[tuple[int, int], Array],
     plan: Plan,
     rng: np.random.Generator,
     convergence: Convergence,
@@ -440,18 +388,11 @@ def _experts(
     ``before`` are the outputs and the experts of an earlier call: where outputs are the same, so are the experts.
     """
     leaves = leaf_regions(regions)
-    # All the rows of a small set went into the tied stage: nothing is left to adapt to.
-    adapts = plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
+    adapts = _adapts(regions, plan)
     distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
     tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): _at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
-    curvatures: dict[tuple[int, int], Array] = {}
-    if adapts and plan.hyperparameters == "adaptive":
-        typical = _spread_out(list(used.values()), max(1, min(3, len(used) // 32)))
-        for k in range(len(tied)):
-            blocks = _blocks(typical, X, Y[:, k])
-            curvatures.update({(k, j): mean_curvature(gp, blocks, plan.n_jobs) for j, gp in enumerate(tied[k])})
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task

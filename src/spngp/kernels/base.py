@@ -17,7 +17,7 @@ from spngp.kernels.parameter import ParameterTable, declare
 Pullback: TypeAlias = Callable[[Array, Array], Array]
 
 # Columns filled together: few enough for the cache, enough to keep the interpreter out of sight.
-_FILLED_AT_ONCE = 128
+_FILLED_AT_ONCE = 96
 
 
 class Evaluation(Protocol):

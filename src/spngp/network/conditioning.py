@@ -43,13 +43,15 @@ def condition(
     *,
     context: Context | None = None,
     own_noise: Array | None = None,
+    known: Node | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
 ) -> Node:
     """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up.
 
     ``own_noise``, in the shape of Y, is the variance of the noise of single outputs that do not share their leaf's; NaN
-    for those that do.
+    for those that do. ``known`` is the posterior of a network of the same shape, without data, on the same rows as they
+    are without ``own_noise``: leaves that are the same are taken from it.
     """
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
@@ -66,7 +68,12 @@ def condition(
         return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes(), placed[i].box if context else None
 
     first = {key(i): i for i in reversed(leaves)}
-    distinct = sorted(first.values())
+    posterior: list[Node | None] = [None] * len(placed)
+    if known is not None:
+        for i, earlier in zip(leaves, (node.node for node in place(known) if not node.children), strict=True):
+            if _is_known(cast("Leaf", placed[i].node), cast("Leaf", earlier), rows[i], own_noise):
+                posterior[i] = earlier
+    distinct = sorted(i for i in first.values() if posterior[i] is None)
     around = [None] * len(distinct) if context is None else [context(placed[i].box) for i in distinct]
     sizes = [
         cast("Leaf", placed[i].node).gp.n_own + rows[i].size + (0 if outside is None else outside.size)
@@ -78,7 +85,6 @@ def condition(
         i, outside, keep_factor = task
         return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, own_noise)
 
-    posterior: list[Node | None] = [None] * len(placed)
     for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs), strict=True):
         posterior[i] = leaf
     for i in leaves:
@@ -91,6 +97,13 @@ def condition(
             gains = np.array([child.log_evidence for child in conditioned]) - before
             posterior[i] = item.node.with_children(conditioned, gains)
     return cast("Node", posterior[-1])
+
+
+def _is_known(prior: Leaf, known: Leaf, rows: Indices, own_noise: Array | None) -> bool:
+    """Whether the posterior of a leaf is what it was before some outputs got a noise of their own."""
+    if own_noise is not None and not np.isnan(own_noise[rows, prior.output]).all():
+        return False
+    return known.gp.has_prior_of(prior.gp)
 
 
 def _condition_leaf(
