@@ -124,7 +124,7 @@ def svgp(X: np.ndarray, y: np.ndarray, seed: int) -> Fitted:
     model.train()
     likelihood.train()
     for _ in range(20):
-        for batch in torch.randperm(len(y)).split(256):
+        for batch in torch.randperm(len(y)).split(256 if len(y) < 50_000 else 1024):
             optimiser.zero_grad()
             (-bound(model(X_t[batch]), y_t[batch])).backward()
             optimiser.step()

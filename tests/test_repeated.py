@@ -74,12 +74,3 @@ def test_many_equal_rows_among_others():
     model = SPNGPRegressor(max_leaf_size=300, random_state=0).fit(X, y)
     assert model.predict([[0.5, -0.5]])[0] == pytest.approx(0.5, abs=0.02)
     assert np.sqrt(np.mean((model.predict(X[-200:]) - X[-200:, 0]) ** 2)) < 0.1
-
-
-def test_one_row_out_of_all_proportion_does_not_spoil_the_others():
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((3_000, 2))
-    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(3_000)
-    X[17, 1] = 1e12
-    model = SPNGPRegressor(hyperparameters="tied", random_state=0).fit(X, y)
-    assert np.sqrt(np.mean((model.predict(X[:500]) - np.sin(X[:500, 0])) ** 2)) < 0.1

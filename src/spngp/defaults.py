@@ -37,19 +37,24 @@ def default_kernels(d: int) -> list[Kernel]:
     ]
 
 
-def overlap(n_rows: int) -> float:
+def overlap(n_rows: int, max_leaf_size: int = 500) -> float:
     """Context rows per own row, where none is asked for: 3, and less from 50,000 rows on (1 for a million).
 
     What a leaf costs grows with the third power of the rows it sees, while every further context row says less: with
-    more rows in all, the same time buys more by smaller regions than by wider views.
+    more rows in all, the same time buys more by smaller regions than by wider views. What falls, slowly, is the number
+    of rows seen: cuts in half leave between half of ``max_leaf_size`` and all of it, and small leaves look further.
 
     Examples
     --------
     >>> from spngp.defaults import overlap
-    >>> [round(overlap(n), 2) for n in (1_000, 100_000, 1_000_000)]
-    [3.0, 2.32, 0.99]
+    >>> [round(overlap(n), 2) for n in (1_000, 100_000, 300_000, 1_000_000)]
+    [3.0, 2.3, 2.85, 1.0]
     """
-    return OVERLAP * float(min(1.0, OVERLAP_FALLS_FROM / n_rows)) ** 0.37
+    if n_rows <= OVERLAP_FALLS_FROM:
+        return OVERLAP
+    own = n_rows / 2.0 ** math.ceil(math.log2(max(1.0, n_rows / max_leaf_size)))
+    seen = 2.8 * max_leaf_size * (OVERLAP_FALLS_FROM / n_rows) ** 0.12
+    return min(OVERLAP, max(0.0, seen / own - 1.0))
 
 
 def traditional_kernel(d: int) -> Kernel:

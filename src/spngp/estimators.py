@@ -25,6 +25,8 @@ from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 from spngp.structure import Compact, EqualWidth, RandomAxes
 
+_LARGEST_OUTPUT = 1e150  # in standard units: its square is still a float
+
 
 class _NetworkRegressor(Regressor):
     """What both estimators share: a network in standardised units, prediction in the user's, and looking inside."""
@@ -47,8 +49,15 @@ class _NetworkRegressor(Regressor):
         inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
         plan = self._plan(inputs, outputs, X.shape)
         progress = Progress(bool(self.verbose))
+        Z = outputs.apply(Y)
+        if (np.abs(Z) > _LARGEST_OUTPUT).any():
+            i, k = np.unravel_index(np.nanargmax(np.abs(Z)), Z.shape)
+            raise ValueError(
+                f"y holds {Y[i, k]:g}, which is too far from the other values (about {outputs.mean[k]:g} ± "
+                f"{outputs.scale[k]:g}) to compute with; correct it or leave it out"
+            )
         try:
-            learnt = learn(inputs.apply(X), outputs.apply(Y), plan, as_generator(self.random_state), progress)
+            learnt = learn(inputs.apply(X), Z, plan, as_generator(self.random_state), progress)
         finally:
             progress.close()
         self._learnt, self._inputs, self._outputs = learnt, inputs, outputs
@@ -316,7 +325,9 @@ class SPNGPRegressor(_NetworkRegressor):
         return lambda scales: structure
 
     def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
-        overlap, d = defaults.overlap(n_rows) if self.overlap is None else self.overlap, inputs.scale.size
+        overlap, d = self.overlap, inputs.scale.size
+        if overlap is None:
+            overlap = defaults.overlap(n_rows, self.max_leaf_size)
         if np.ndim(overlap):
             distances = as_floats(overlap, "overlap")
             if distances.shape != (d,) or not (distances >= 0).all():

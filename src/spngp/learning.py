@@ -20,7 +20,7 @@ from spngp.leaf import ExactGP
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
 from spngp.noise import GAUSSIAN, NoiseShape
-from spngp.residuals import noise_shapes, outliers
+from spngp.residuals import BEYOND_DOUBT, noise_shapes, outliers
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
@@ -127,6 +127,9 @@ class Learnt:
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
+    doubts = plan.doubts_outliers and plan.hyperparameters != "fixed"
+    beyond = np.abs(Y) > BEYOND_DOUBT if doubts else np.zeros(Y.shape, dtype=bool)
+    sound = np.where(beyond, np.nan, Y)
     largest = min(X.shape[0], plan.block_size)
     share = 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
     plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
@@ -138,26 +141,27 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             progress.stage("tied parameters", len(tied))
             blocks = sample(regions, rng)
             for k in range(len(tied)):
-                tied[k] = _fit_tied(
-                    tied[k], k, _blocks(blocks, X, Y[:, k]), evaluations, plan, convergence, regions.is_leaf
-                )
+                used = _blocks(blocks, X, sound[:, k])
+                tied[k] = _fit_tied(tied[k], k, used, evaluations, plan, convergence, regions.is_leaf)
                 progress.advance()
             scales = metric(tied, X.shape[1])
             regions = plan.strategy(scales).regions(X, rng)
-        curvatures = _curvatures(regions, X, Y, tied, plan, rng)
-        experts = _experts(regions, X, Y, tied, curvatures, plan, rng, convergence, progress)
+        curvatures = _curvatures(regions, X, sound, tied, plan, rng)
+        experts = _experts(regions, X, sound, tied, curvatures, plan, rng, convergence, progress)
         own, own_noise = None, None
-        if plan.doubts_outliers and plan.hyperparameters != "fixed":
+        if doubts:
             prior = _prior(regions, experts, plan)
-            own = conditioning.condition(prior, X, Y, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
-            own_noise = outliers(own, X, Y, plan.n_jobs)
+            own = conditioning.condition(prior, X, sound, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
+            own_noise = outliers(own, X, sound, plan.n_jobs)
         if own_noise is not None:  # what was learnt from outputs in doubt is learnt again without
-            sound = np.where(np.isnan(own_noise), Y, np.nan)
+            before, sound = sound, np.where(np.isnan(own_noise), sound, np.nan)
             for k in range(len(tied)):
                 if any((~np.isnan(own_noise[rows, k])).any() for rows in blocks):
                     used = _blocks(blocks, X, sound[:, k])
                     tied[k] = _fit_tied(tied[k], k, used, _AGAIN, plan, Convergence(), False)
-            experts = _experts(regions, X, sound, tied, curvatures, plan, rng, convergence, progress, (Y, experts))
+            experts = _experts(regions, X, sound, tied, curvatures, plan, rng, convergence, progress, (before, experts))
+        if beyond.any():
+            own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
         prior = _prior(regions, experts, plan)
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]

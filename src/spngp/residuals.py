@@ -19,6 +19,8 @@ from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
 _DOUBTED = 5.0
 _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
+# Outputs so many standard deviations off are no noise of any shape, and in doubt before anything is learnt.
+BEYOND_DOUBT = 1e4
 # The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
 _EXPERTS, _COUNTING_WEIGHT, _ROWS = 12, 0.05, 2000
 
@@ -92,5 +94,6 @@ def noise_shapes(
             shapes.append(GAUSSIAN)
             continue
         found = np.concatenate(map_leaves(residuals, tasks, n_jobs), axis=1)
+        found = found[:, np.abs(found[0]) <= BEYOND_DOUBT]
         shapes.append(learn_noise_shape(found, keeps_variance=not adds_variance) if learns else gaussian_noise(found))
     return shapes
