@@ -133,13 +133,14 @@ class SumEvaluation:
     def gram(self, values: Array) -> PackedGram:
         """Packed Gram matrix for these values of the parameters."""
         first, *others = [part.gram(values[place]) for place, part in self._parts]
+        if not others:
+            return first
         if self._sum is None:
             self._sum = PackedGram(empty(first.pairs.size), np.empty(first.diagonal.size))
-        for total, start in zip(self._sum, first, strict=True):
-            total[:] = start
-        for gram in others:
-            for total, more in zip(self._sum, gram, strict=True):
-                total += more
+        for i, total in enumerate(self._sum):
+            np.add(first[i], others[0][i], out=total)
+            for gram in others[1:]:
+                total += gram[i]
         return self._sum
 
     def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:

@@ -1,0 +1,90 @@
+"""Where a fit spends its time: seconds by the clock and of CPU, stage by stage.
+
+    python benchmarks/stages.py --rows 1000000 --hyperparameters adaptive
+
+Rows as in ``scale.py``, default settings. A stage is a function of ``spngp.learning`` or of what it calls, timed from
+outside; ``idle`` is the share of the threads' time that was spent waiting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from spngp import SPNGPRegressor, learning
+from spngp.datasets import regional
+from spngp.network import conditioning
+from spngp.structure.strategies import Compact
+
+STAGES: list[tuple[ModuleType | type, str, str]] = [
+    (Compact, "regions", "cutting"),
+    (learning, "_fit_tied", "tied parameters"),
+    (learning, "_curvatures", "curvature"),
+    (learning, "_experts", "experts"),
+    (conditioning, "condition", "evidence of own rows"),
+    (learning, "outliers", "outliers"),
+    (learning, "NearestContext", "context: index"),
+    (conditioning, "add_context", "context: search and factors"),
+    (learning, "noise_shapes", "shape of the noise"),
+]
+
+
+class Stopwatch:
+    """Adds up what functions take."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, list[float]] = {}
+
+    def watch(self, holder: Any, name: str, stage: str) -> None:
+        """From now on, count what the function ``name`` of ``holder`` takes as ``stage``."""
+        function: Callable[..., Any] = getattr(holder, name)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            start = time.perf_counter(), time.process_time()
+            try:
+                return function(*arguments, **options)
+            finally:
+                spent = self.spent.setdefault(stage, [0.0, 0.0, 0])
+                for i, now in enumerate((time.perf_counter(), time.process_time())):
+                    spent[i] += now - start[i]
+                spent[2] += 1
+
+        setattr(holder, name, timed)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--hyperparameters", default="adaptive")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--max-leaf-size", type=int, default=500)
+    arguments = parser.parse_args()
+    rows = regional(arguments.rows, random_state=0)
+    stopwatch = Stopwatch()
+    for holder, name, stage in STAGES:
+        stopwatch.watch(holder, name, stage)
+    model = SPNGPRegressor(
+        hyperparameters=arguments.hyperparameters,
+        max_leaf_size=arguments.max_leaf_size,
+        n_jobs=arguments.threads,
+        random_state=0,
+    )
+    start, cpu = time.perf_counter(), time.process_time()
+    model.fit(rows.X, rows.Y[:, 0])
+    total = [time.perf_counter() - start, time.process_time() - cpu, 1.0]
+    rest = [all_ - sum(spent[i] for spent in stopwatch.spent.values()) for i, all_ in enumerate(total[:2])]
+    print(f"| stage | calls | s | cpu s | idle |\n|{'---|' * 5}")
+    for stage, (seconds, busy, calls) in [*stopwatch.spent.items(), ("rest", [*rest, 1.0]), ("all", total)]:
+        idle = max(0.0, 1.0 - busy / (arguments.threads * max(seconds, 1e-9)))
+        print(f"| {stage} | {calls:.0f} | {seconds:.1f} | {busy:.1f} | {100 * idle:.0f} % |")
+    leaves = {placed.box: placed.leaf.gp for placed in model.network_.responsibilities()}
+    print(f"{len(leaves)} regions of {arguments.rows / len(leaves):.0f} rows")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
