@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-from spngp import SPNGPRegressor, metrics
+from spngp import SPNGPRegressor, learning, metrics
 from spngp.datasets import regional
 
 TRAINING, VALIDATION = 10, 11  # seeds
@@ -24,7 +24,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="130000,300000")
     parser.add_argument("--overlaps", default="1.5,2,3")
+    parser.add_argument("--least-weight", type=float, help="of experts that get context rows (0.01)")
     arguments = parser.parse_args()
+    if arguments.least_weight is not None:
+        learning._LEAST_WEIGHT = arguments.least_weight
     validation = regional(40_000, random_state=VALIDATION)
     print(f"| rows | overlap | seen | fit s | fit cpu s | RMSE | truth | NLPD |\n|{'---|' * 8}", flush=True)
     for n in map(int, arguments.rows.split(",")):

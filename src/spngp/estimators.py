@@ -217,9 +217,9 @@ class SPNGPRegressor(_NetworkRegressor):
     noise_variance : float or Parameter, optional
         Variance of the noise in the squared units of y; learnt by default.
     memory_limit : float, optional
-        Gigabytes that the model may hold; a fifth of the machine's memory by default. Experts whose Cholesky factors
-        do not fit keep what the mean needs and make the factor again when a variance is asked for: the predictions are
-        the same, and come fastest for many rows at once.
+        Gigabytes that the model may hold; by default a fifth of the machine's memory, and of that one for Cholesky
+        factors. Experts whose factors do not fit keep what the mean needs and make the factor again when a variance is
+        asked for: the predictions are the same, and come fastest for many rows at once.
     noise_shape : {"learnt", "gaussian"}
         Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
         leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way (but for the

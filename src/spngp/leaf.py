@@ -399,16 +399,21 @@ class ExactGP:
         densities grows. Rows that were taken together, and context, play no part.
         """
         own = self._n_first
-        square = Square(self._present_factor().array[:own, :own].copy(order="F"))
+        square = self._present_factor().leading(own)
+        if self._L is not None:  # else it is scratch memory, and may be overwritten
+            square = Square(square.array.copy(order="F"))
         alpha = self._y[:own].copy()
         square.solve(alpha)
         square.solve_transposed(alpha)
         square.bound_invert()()
-        P = np.tril(square.array) + np.tril(square.array, -1).T
-        diagonal, open_ = np.diagonal(P).copy(), np.zeros(own, dtype=bool)
+        diagonal, open_ = square.diagonal.copy(), np.zeros(own, dtype=bool)
         open_[self.rows_seen_once] = True
         kept = np.ones(own, dtype=bool)
-        found, squares = [], []
+        found: list[int] = []
+        squares: list[float] = []
+        if not (alpha * alpha > limit * limit * diagonal)[open_].any():  # nearly always
+            return np.array(found, dtype=np.intp), np.array(squares)
+        P = np.tril(square.array) + np.tril(square.array, -1).T
         while True:
             z2 = np.where(open_, alpha * alpha / diagonal, 0.0)
             i = int(np.argmax(z2))
