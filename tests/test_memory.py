@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spngp import GPRegressor, SPNGPRegressor
+from spngp import GPRegressor, SPNGPRegressor, _memory
 from spngp._memory import Budget, default_limit
 
 
@@ -63,7 +63,8 @@ def test_the_first_leaves_keep_their_factors_while_there_is_room():
     assert default_limit() > 0.1
 
 
-def test_a_gigabyte_of_factors_by_default_and_all_that_fit_if_asked_for():
+def test_a_gigabyte_of_factors_by_default_and_all_that_fit_if_asked_for(monkeypatch):
+    monkeypatch.setattr(_memory, "default_limit", lambda: 100.0)
     sizes = [5000] * 6  # 0.2 gigabytes each
     assert Budget.of(100.0, 1).keep(sizes, n_inputs=2) == [True] * 6
     assert Budget.of(None, 1).keep(sizes, n_inputs=2) == [True] * 5 + [False]

@@ -15,6 +15,7 @@ NOISE_STD_FLOOR = 0.01  # of the output's standard deviation; without it, repeat
 NOISE_START = 0.05
 OVERLAP = 3.0
 OVERLAP_FALLS_FROM = 50_000  # rows
+LEAST_OVERLAP = 0.5
 LENGTH_SCALE_BOUNDS = (1e-3, 1e3)
 VARIANCE_BOUNDS = (1e-4, 1e3)
 
@@ -37,24 +38,24 @@ def default_kernels(d: int) -> list[Kernel]:
     ]
 
 
-def overlap(n_rows: int, max_leaf_size: int = 500) -> float:
-    """Context rows per own row, where none is asked for: 3, and less from 50,000 rows on (1 for a million).
+def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
+    """Context rows per own row, where none is asked for, for leaves of so many own rows on average.
 
-    What a leaf costs grows with the third power of the rows it sees, while every further context row says less: with
-    more rows in all, the same time buys more by smaller regions than by wider views. What falls, slowly, is the number
-    of rows seen: cuts in half leave between half of ``max_leaf_size`` and all of it, and small leaves look further.
+    Up to 50,000 rows it is 3. What a leaf costs grows with the third power of the rows it sees, while every further
+    context row says less: with more rows in all, the same time buys more by more leaves than by wider views. So the
+    number of rows that a leaf sees falls, slowly, from 2.8 times ``max_leaf_size`` on, and small leaves look further
+    than large ones.
 
     Examples
     --------
     >>> from spngp.defaults import overlap
-    >>> [round(overlap(n), 2) for n in (1_000, 100_000, 300_000, 1_000_000)]
-    [3.0, 2.3, 2.85, 1.0]
+    >>> [round(overlap(n, own), 2) for n, own in [(1_000, 250), (100_000, 391), (300_000, 293), (1_000_000, 488)]]
+    [3.0, 2.29, 2.85, 1.0]
     """
     if n_rows <= OVERLAP_FALLS_FROM:
         return OVERLAP
-    own = n_rows / 2.0 ** math.ceil(math.log2(max(1.0, n_rows / max_leaf_size)))
     seen = 2.8 * max_leaf_size * (OVERLAP_FALLS_FROM / n_rows) ** 0.12
-    return min(OVERLAP, max(0.0, seen / own - 1.0))
+    return min(OVERLAP, max(LEAST_OVERLAP, seen / own_rows - 1.0))
 
 
 def traditional_kernel(d: int) -> Kernel:

@@ -49,13 +49,7 @@ class _NetworkRegressor(Regressor):
         inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
         plan = self._plan(inputs, outputs, X.shape)
         progress = Progress(bool(self.verbose))
-        Z = outputs.apply(Y)
-        if (np.abs(Z) > _LARGEST_OUTPUT).any():
-            i, k = np.unravel_index(np.nanargmax(np.abs(Z)), Z.shape)
-            raise ValueError(
-                f"y holds {Y[i, k]:g}, which is too far from the other values (about {outputs.mean[k]:g} ± "
-                f"{outputs.scale[k]:g}) to compute with; correct it or leave it out"
-            )
+        Z = self._in_units(Y, outputs)
         try:
             learnt = learn(inputs.apply(X), Z, plan, as_generator(self.random_state), progress)
         finally:
@@ -65,6 +59,17 @@ class _NetworkRegressor(Regressor):
         self.kernel_names_ = list(plan.labels)
         return self
 
+    @staticmethod
+    def _in_units(Y: Array, outputs: Standardiser) -> Array:
+        Z = outputs.apply(Y)
+        if (np.abs(Z) > _LARGEST_OUTPUT).any():
+            i, k = np.unravel_index(np.nanargmax(np.abs(Z)), Z.shape)
+            raise ValueError(
+                f"y holds {Y[i, k]:g}, which is too far from the other values (about {outputs.mean[k]:g} ± "
+                f"{outputs.scale[k]:g}) to compute with; correct it or leave it out"
+            )
+        return Z
+
     def _plan(self, inputs: Standardiser, outputs: Standardiser, shape: tuple[int, int]) -> Plan:
         templates = self._templates(self._kernels(), shape[1], outputs)
         labels = defaults.labels([gp.kernel for gp in templates[0]])
@@ -72,6 +77,7 @@ class _NetworkRegressor(Regressor):
         return Plan(
             labels=labels,
             templates=templates,
+            reach=outputs.reach,
             learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
             doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
             n_jobs=self.n_jobs,
@@ -204,8 +210,8 @@ class SPNGPRegressor(_NetworkRegressor):
         Regions with more rows are cut.
     overlap : float or sequence of float, optional
         How many rows beyond its border an expert sees when it predicts, per row of its own, nearest first in the
-        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none. By default 3,
-        and less from 50,000 rows on (:func:`spngp.defaults.overlap`).
+        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none. By default 3
+        up to 50,000 rows; of more, leaves see fewer in all (:func:`spngp.defaults.overlap`).
     structure : {"compact", "random", "equal-width"} or strategy
         How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
         of :mod:`spngp.structure`, which then decides on sizes and spacings in standardised units.
@@ -219,7 +225,8 @@ class SPNGPRegressor(_NetworkRegressor):
     memory_limit : float, optional
         Gigabytes that the model may hold; by default a fifth of the machine's memory, and of that one for Cholesky
         factors. Experts whose factors do not fit keep what the mean needs and make the factor again when a variance is
-        asked for: the predictions are the same, and come fastest for many rows at once.
+        asked for: the predictions are the same, and come fastest for many rows at once. To predict row by row from a
+        large model, give it a limit that holds them.
     noise_shape : {"learnt", "gaussian"}
         Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
         leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way (but for the
@@ -228,7 +235,8 @@ class SPNGPRegressor(_NetworkRegressor):
         Whether an output gets a larger noise of its own if it lies more than five standard deviations off what all
         other rows of its region say, and if these are better predicted without it (``outliers_`` tells which). No row
         is dropped. All are trusted where the noise or all hyper-parameters are fixed, where hardly any noise was found,
-        in regions of fewer than 20 or more than 5,000 rows, and when they come by ``partial_fit``.
+        in regions of fewer than 20 or more than 5,000 rows, and when they come by ``partial_fit``; but not a single one
+        a hundred times as far off as all others (one in 100,000): it is in doubt before anything is learnt from it.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default.
     random_state : int, Generator or None
@@ -326,9 +334,7 @@ class SPNGPRegressor(_NetworkRegressor):
 
     def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
         overlap, d = self.overlap, inputs.scale.size
-        if overlap is None:
-            overlap = defaults.overlap(n_rows, self.max_leaf_size)
-        if np.ndim(overlap):
+        if overlap is not None and np.ndim(overlap):
             distances = as_floats(overlap, "overlap")
             if distances.shape != (d,) or not (distances >= 0).all():
                 raise ValueError(f"overlap must be a number >= 0 or one per input ({d}), got {overlap!r}")
@@ -345,13 +351,13 @@ class SPNGPRegressor(_NetworkRegressor):
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
         The first call is a ``fit``. Later ones keep the standardisation, regions and parameters of the first, its
-        outliers and the shape of its noise included: new outputs are trusted.
+        outliers and the shape of its noise included: new outputs are trusted, but for those out of all proportion.
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y)
         X, y = self._checked(X, y, reset=False)
         Y = y.reshape(X.shape[0], -1)
-        self._learnt = add_rows(self._learnt, self._inputs.apply(X), self._outputs.apply(Y), self.n_jobs)
+        self._learnt = add_rows(self._learnt, self._inputs.apply(X), self._in_units(Y, self._outputs), self.n_jobs)
         return self
 
 

@@ -16,11 +16,13 @@ from spngp._memory import Budget
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
+from spngp.defaults import OVERLAP
+from spngp.defaults import overlap as default_overlap
 from spngp.leaf import ExactGP
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
 from spngp.noise import GAUSSIAN, NoiseShape
-from spngp.residuals import BEYOND_DOUBT, noise_shapes, outliers
+from spngp.residuals import noise_shapes, outliers
 from spngp.structure import Region, Strategy, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext
 from spngp.training import Block, Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
@@ -51,8 +53,10 @@ class Plan:
     strategy : callable
         Given length-scales, how to cut.
     hyperparameters : {"fixed", "tied", "independent", "adaptive"}
-    overlap : float or sequence of float
-        Context rows per own row, or a distance per input.
+    overlap : float or ndarray, optional
+        Context rows per own row, or a distance per input; by default as many as leaves of their size need.
+    reach : ndarray
+        Outputs of a larger size are out of all proportion: in doubt before anything is learnt from them.
     block_size : int
         Rows that one region gives to training at most; more remain only where rows coincide.
     budget : Budget
@@ -71,7 +75,8 @@ class Plan:
     templates: Sequence[Sequence[ExactGP]]
     strategy: StrategyOf
     hyperparameters: str
-    overlap: float | Array
+    overlap: float | Array | None
+    reach: Array
     block_size: int
     learns_noise_shape: bool = False
     doubts_outliers: bool = False
@@ -107,6 +112,8 @@ class Learnt:
         What decides which experts keep their factors.
     noise_shapes : list of NoiseShape
         One per output.
+    reach : ndarray
+        For each output, how large one may be not to be in doubt at once.
     own_noise : ndarray, optional
         In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others; none if all are others.
     """
@@ -121,6 +128,7 @@ class Learnt:
     X: Array
     Y: Array
     noise_shapes: list[NoiseShape]
+    reach: Array
     own_noise: Array | None = None
 
 
@@ -128,10 +136,10 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
     """Learn a network from standardised rows; NaN in Y is missing."""
     convergence = Convergence()
     doubts = plan.doubts_outliers and plan.hyperparameters != "fixed"
-    beyond = np.abs(Y) > BEYOND_DOUBT if doubts else np.zeros(Y.shape, dtype=bool)
-    sound = np.where(beyond, np.nan, Y)
+    reach = plan.reach if doubts else np.full(Y.shape[1], np.inf)
+    sound = np.where(np.abs(Y) > reach, np.nan, Y)
     largest = min(X.shape[0], plan.block_size)
-    share = 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
+    share = OVERLAP if plan.overlap is None else 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
     plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = [list(templates) for templates in plan.templates]
@@ -160,16 +168,21 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                     used = _blocks(blocks, X, sound[:, k])
                     tied[k] = _fit_tied(tied[k], k, used, _AGAIN, plan, Convergence(), False)
             experts = _experts(regions, X, sound, tied, curvatures, plan, rng, convergence, progress, (before, experts))
-        if beyond.any():
-            own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
         prior = _prior(regions, experts, plan)
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
-        unseen = Learnt(prior, prior, tiles, scales, plan.overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian)
+        overlap = plan.overlap
+        if overlap is None:
+            overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
+        unseen = Learnt(
+            prior, prior, tiles, scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
+        )
         learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own)
         if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
-            shapes = noise_shapes(learnt.network, Y.shape[1], own_noise, plan.learns_noise_shape, rng, plan.n_jobs)
+            shapes = noise_shapes(
+                learnt.network, Y.shape[1], own_noise, reach, plan.learns_noise_shape, rng, plan.n_jobs
+            )
             learnt = replace(learnt, noise_shapes=shapes)
     convergence.warn()
     return learnt
@@ -203,10 +216,14 @@ def add_rows(
         sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
         # leaves with context are factored again: until then evidence is all that is wanted of them
         keep = conditioning.no_factors if sees_context else within_budget
+        beyond = np.abs(Y) > learnt.reach
+        if beyond.any():
+            own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
         known = known if sees_context else None
         own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=keep)
-        if learnt.own_noise is not None:
-            own_noise = np.concatenate([learnt.own_noise, np.full(Y.shape, np.nan) if own_noise is None else own_noise])
+        if learnt.own_noise is not None or own_noise is not None:
+            parts = [(learnt.own_noise, learnt.Y), (own_noise, Y)]
+            own_noise = np.concatenate([np.full(y.shape, np.nan) if part is None else part for part, y in parts])
         if learnt.Y.size:
             X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
         learnt = replace(learnt, own=own, network=own, X=X, Y=Y, own_noise=own_noise)

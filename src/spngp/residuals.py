@@ -19,8 +19,6 @@ from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
 _DOUBTED = 5.0
 _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
-# Outputs so many standard deviations off are no noise of any shape, and in doubt before anything is learnt.
-BEYOND_DOUBT = 1e4
 # The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
 _EXPERTS, _COUNTING_WEIGHT, _ROWS = 12, 0.05, 2000
 
@@ -66,13 +64,15 @@ def noise_shapes(
     network: Node,
     n_outputs: int,
     doubted: Array | None,
+    reach: Array,
     learns: bool,
     rng: np.random.Generator,
     n_jobs: int | None = None,
 ) -> list[NoiseShape]:
     """The shape of each output's noise, from the residuals of some leaves that count; Gaussian if none ``learns`` it.
 
-    Where outputs are ``doubted`` (not NaN) the noise is that of the others, and the shape adds the variance of all.
+    Where outputs are ``doubted`` (not NaN) the noise is that of the others, and the shape adds the variance of all, but
+    for residuals beyond ``reach``, one number per output: they are no noise of any shape.
     """
     shapes = []
     leaves = [item for item in network.responsibilities() if item.leaf.gp.rows_seen_once.size]
@@ -94,6 +94,6 @@ def noise_shapes(
             shapes.append(GAUSSIAN)
             continue
         found = np.concatenate(map_leaves(residuals, tasks, n_jobs), axis=1)
-        found = found[:, np.abs(found[0]) <= BEYOND_DOUBT]
+        found = found[:, np.abs(found[0]) <= reach[k]]
         shapes.append(learn_noise_shape(found, keeps_variance=not adds_variance) if learns else gaussian_noise(found))
     return shapes

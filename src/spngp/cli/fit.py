@@ -75,7 +75,8 @@ def fit(
         float | None, typer.Option(metavar="X", rich_help_panel=_MODEL, help="Of the target's noise, if it is known.")
     ] = None,
     memory_limit: Annotated[
-        float | None, typer.Option(metavar="GB", rich_help_panel=_MODEL, help="That the model may hold.")
+        float | None,
+        typer.Option(metavar="GB", rich_help_panel=_MODEL, help="That the model may hold, factors included."),
     ] = None,
 ) -> None:
     """Fit a model to a table and save it.
