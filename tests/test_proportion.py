@@ -38,6 +38,25 @@ def test_nor_does_one_that_comes_later():
     assert np.sqrt(np.mean((model.predict(X) - np.sin(2 * X[:, 0])) ** 2)) < 0.05
 
 
+@pytest.mark.parametrize("batch", [1, 50])
+@pytest.mark.parametrize("n_first", [10, 100])
+def test_outputs_that_become_others_are_trusted(batch, n_first):
+    X = np.linspace(0, 1, n_first + 50)[:, np.newaxis]
+    rng = np.random.default_rng(8)
+    y = 1e-4 * rng.standard_normal(n_first + 50)
+    y[n_first:] += 1.0  # ten thousand times what was seen before
+    models = [SPNGPRegressor(outliers=how, random_state=0) for how in ("doubt", "trust")]
+    for model in models:
+        model.fit(X[:n_first], y[:n_first])
+        for start in range(n_first, n_first + 50, batch):
+            model.partial_fit(X[start : start + batch], y[start : start + batch])
+    doubting = models[0]
+    assert len(doubting.outliers_) == (1 if batch == 1 and n_first == 100 else 0)  # it looks like a slip
+    got, expected = (model.predict(X[-40:]) for model in models)
+    assert expected.min() > 0.5
+    np.testing.assert_allclose(got, expected, atol=0.05 if len(doubting.outliers_) else 1e-9)
+
+
 X_LINE = np.linspace(0, 1, 200)[:, np.newaxis]
 X_PLANE = np.random.default_rng(5).uniform(size=(400, 2))
 

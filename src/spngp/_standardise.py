@@ -42,12 +42,18 @@ class Standardiser:
         constant = scale <= 1e-14 * np.maximum(np.abs(mean), 1e-300)
         farthest = np.nanmax(np.abs(unit - mean), axis=0)
         # half way to what is out of proportion: a little noise, or another mean, makes no difference
-        reach = np.where(constant, np.inf, 0.5 * _PROPORTION * farthest / np.where(constant, 1.0, scale))
+        unknown = constant | (A.shape[0] < _FEWEST_ROWS)
+        reach = np.where(unknown, np.inf, 0.5 * _PROPORTION * farthest / np.where(constant, 1.0, scale))
         return Standardiser(mean * size, np.where(constant, 1.0, scale) * np.where(constant, 1.0, size), reach)
 
     def apply(self, A: Array) -> Array:
         """Into standard units."""
         return (A - self.mean) / self.scale
+
+
+def few_of(n: int) -> int:
+    """How many of n values may be out of all proportion."""
+    return max(1, n // _FEW)
 
 
 def _in_units(A: Array) -> tuple[Array, Array]:
@@ -66,7 +72,7 @@ def _in_proportion(A: Array) -> Array:
     # such a value also lies far off in standard deviations, and those cost less than a median
     deviation = np.nanmax(np.abs(unit - np.nanmean(unit, axis=0)), axis=0)
     suspects = np.flatnonzero(deviation > min(5.0, 0.5 * np.sqrt(n)) * np.nanstd(unit, axis=0))
-    few = max(1, n // _FEW)
+    few = few_of(n)
     for j in suspects:
         median = float(np.nanmedian(unit[:, j]))
         distance = np.abs(unit[:, j] - median)

@@ -15,6 +15,7 @@ import numpy as np
 from spngp._memory import Budget
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
+from spngp._standardise import few_of
 from spngp._typing import Array, Indices
 from spngp.defaults import OVERLAP
 from spngp.defaults import overlap as default_overlap
@@ -217,6 +218,9 @@ def add_rows(
         # leaves with context are factored again: until then evidence is all that is wanted of them
         keep = conditioning.no_factors if sees_context else within_budget
         beyond = np.abs(Y) > learnt.reach
+        # where many are, with those before, outputs have become others: all that are new are trusted
+        many = beyond.sum(axis=0) + (np.abs(learnt.Y) > learnt.reach).sum(axis=0)
+        beyond &= many <= few_of(learnt.Y.shape[0] + Y.shape[0])
         if beyond.any():
             own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
         known = known if sees_context else None

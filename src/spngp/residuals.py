@@ -69,7 +69,7 @@ def noise_shapes(
     rng: np.random.Generator,
     n_jobs: int | None = None,
 ) -> list[NoiseShape]:
-    """The shape of each output's noise, from the residuals of some leaves that count; Gaussian if none ``learns`` it.
+    """The shape of each output's noise, from the residuals of some leaves that count; Gaussian unless it ``learns``.
 
     Where outputs are ``doubted`` (not NaN) the noise is that of the others, and the shape adds the variance of all, but
     for residuals beyond ``reach``, one number per output: they are no noise of any shape.
