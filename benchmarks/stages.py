@@ -3,12 +3,13 @@
     python benchmarks/stages.py --rows 1000000 --hyperparameters adaptive
 
 Rows as in ``scale.py``, default settings. A stage is a function of ``spngp.learning`` or of what it calls, timed from
-outside; ``idle`` is the share of the threads' time that was spent waiting.
+outside; ``idle`` is the share of the threads' time that was spent waiting, and ``waits`` how often a thread did.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -33,6 +34,12 @@ STAGES: list[tuple[ModuleType | type, str, str]] = [
 ]
 
 
+def clocks() -> tuple[float, float, float]:
+    """Seconds by the clock, seconds of CPU, and how often a thread gave up its core to wait."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return time.perf_counter(), time.process_time(), usage.ru_nvcsw
+
+
 class Stopwatch:
     """Adds up what functions take."""
 
@@ -44,14 +51,14 @@ class Stopwatch:
         function: Callable[..., Any] = getattr(holder, name)
 
         def timed(*arguments: Any, **options: Any) -> Any:
-            start = time.perf_counter(), time.process_time()
+            start = clocks()
             try:
                 return function(*arguments, **options)
             finally:
-                spent = self.spent.setdefault(stage, [0.0, 0.0, 0])
-                for i, now in enumerate((time.perf_counter(), time.process_time())):
+                spent = self.spent.setdefault(stage, [0.0, 0.0, 0.0, 0.0])
+                for i, now in enumerate(clocks()):
                     spent[i] += now - start[i]
-                spent[2] += 1
+                spent[3] += 1
 
         setattr(holder, name, timed)
 
@@ -73,14 +80,14 @@ def main() -> int:
         n_jobs=arguments.threads,
         random_state=0,
     )
-    start, cpu = time.perf_counter(), time.process_time()
+    start = clocks()
     model.fit(rows.X, rows.Y[:, 0])
-    total = [time.perf_counter() - start, time.process_time() - cpu, 1.0]
-    rest = [all_ - sum(spent[i] for spent in stopwatch.spent.values()) for i, all_ in enumerate(total[:2])]
-    print(f"| stage | calls | s | cpu s | idle |\n|{'---|' * 5}")
-    for stage, (seconds, busy, calls) in [*stopwatch.spent.items(), ("rest", [*rest, 1.0]), ("all", total)]:
+    total = [now - then for now, then in zip(clocks(), start, strict=True)]
+    rest = [all_ - sum(spent[i] for spent in stopwatch.spent.values()) for i, all_ in enumerate(total)]
+    print(f"| stage | calls | s | cpu s | idle | waits |\n|{'---|' * 6}")
+    for stage, (seconds, busy, waits, calls) in [*stopwatch.spent.items(), ("rest", [*rest, 1]), ("all", [*total, 1])]:
         idle = max(0.0, 1.0 - busy / (arguments.threads * max(seconds, 1e-9)))
-        print(f"| {stage} | {calls:.0f} | {seconds:.1f} | {busy:.1f} | {100 * idle:.0f} % |")
+        print(f"| {stage} | {calls:.0f} | {seconds:.1f} | {busy:.1f} | {100 * idle:.0f} % | {waits:,.0f} |")
     leaves = {placed.box: placed.leaf.gp for placed in model.network_.responsibilities()}
     print(f"{len(leaves)} regions of {arguments.rows / len(leaves):.0f} rows")
     return 0

@@ -5,6 +5,8 @@ import os
 import pytest
 from threadpoolctl import threadpool_limits
 
+from spngp import _compiled
+
 os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a window
 
 
@@ -12,3 +14,13 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a window
 def one_blas_thread():
     with threadpool_limits(1, user_api="blas"):
         yield
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def formulas(request, monkeypatch):
+    """A test that uses it runs twice: with the compiled library, and as where it could not be compiled."""
+    if request.param == "numpy":
+        monkeypatch.setattr(_compiled, "library", None)
+    elif _compiled.library is None:
+        pytest.skip("spngp was installed without a C compiler")
+    return request.param

@@ -28,6 +28,8 @@ from spngp.kernels import (
     from_sklearn,
 )
 
+pytestmark = pytest.mark.usefixtures("formulas")
+
 A = SquaredExponential(0.7, 1.3)
 B = Linear(0.6, bias_variance=0.4)
 C = Matern(nu=1.5, length_scale=[0.5, 1.5], variance=0.8)

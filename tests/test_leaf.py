@@ -24,6 +24,8 @@ from spngp.kernels import (
 )
 from spngp.leaf import Evidence, ExactGP
 
+pytestmark = pytest.mark.usefixtures("formulas")
+
 NOISE = 0.15
 
 

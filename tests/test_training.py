@@ -20,6 +20,8 @@ from spngp.training import (
     mean_curvature,
 )
 
+pytestmark = pytest.mark.usefixtures("formulas")
+
 
 def rows(n, seed, d=2):
     rng = np.random.default_rng(seed)

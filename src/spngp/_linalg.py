@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 from scipy.spatial.distance import cdist, pdist
 
+from spngp import _compiled
 from spngp._typing import Array
 
 # Multiples of the mean diagonal tried in turn when a matrix is not positive definite in floating point.
@@ -70,6 +71,13 @@ _dsymm = _routine(cython_blas, "dsymm", 12)
 _dsyr = _routine(cython_blas, "dsyr", 7)
 _dsyr2 = _routine(cython_blas, "dsyr2", 9)
 
+
+def _address(routine: Any) -> int:
+    return ctypes.cast(routine, ctypes.c_void_p).value or 0
+
+
+_inverting = tuple(_address(routine) for routine in (_dtrtri, _dtrsm, _dtrmm, _dlauum))
+
 _LETTERS = {letter: ctypes.c_char(letter.encode()) for letter in "LNRT"}
 _L, _N, _R, _T = (ctypes.addressof(letter) for letter in _LETTERS.values())
 _NUMBERS = {number: ctypes.c_double(number) for number in (-2.0, -1.0, 0.0, 1.0)}
@@ -83,7 +91,7 @@ def _int(value: int) -> int:
     return ctypes.addressof(_INTEGERS.setdefault(value, ctypes.c_int(value)))
 
 
-def _pointer(A: Array) -> int:
+def pointer(A: Array) -> int:
     """Address of the first element; the buffer protocol is three times as fast as ``A.ctypes.data``."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(A.T))  # type: ignore[arg-type]
@@ -155,7 +163,7 @@ class Square:
             self.diagonal.flags.writeable = True
         self._info = ctypes.c_int()
         self._n = _int(n)
-        self._lower = (_pointer(array), _int(array.strides[1] // 8 if n > 1 else max(n, 1)))
+        self._lower = (pointer(array), _int(array.strides[1] // 8 if n > 1 else max(n, 1)))
         self._whole = (_L, self._n, *self._lower, ctypes.addressof(self._info))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -192,7 +200,7 @@ class Square:
             return _nothing
         # it is the lower triangle, diagonal included, of the block that starts one row further down
         address, leading = self._lower
-        arguments = (_L, _int(self.n - 1), address + 8, leading, _pointer(pairs), ctypes.addressof(self._info))
+        arguments = (_L, _int(self.n - 1), address + 8, leading, pointer(pairs), ctypes.addressof(self._info))
         return _bind(_dtrttp, arguments, self, pairs)
 
     def bound_unpack(self, pairs: Array) -> Call:
@@ -201,7 +209,7 @@ class Square:
         if self.n < 2:
             return _nothing
         address, leading = self._lower
-        arguments = (_L, _int(self.n - 1), _pointer(pairs), address + 8, leading, ctypes.addressof(self._info))
+        arguments = (_L, _int(self.n - 1), pointer(pairs), address + 8, leading, ctypes.addressof(self._info))
         return _bind(_dtpttr, arguments, self, pairs)
 
     def bound_solve(self, B: Array, *, transposed: bool = False) -> Call:
@@ -212,15 +220,15 @@ class Square:
             return _nothing
         form = _T if transposed else _N
         if B.ndim == 1:
-            return _bind(_dtrsv, (_L, form, _N, self._n, *self._lower, _pointer(B), _int(1)), self, B)
+            return _bind(_dtrsv, (_L, form, _N, self._n, *self._lower, pointer(B), _int(1)), self, B)
         m, stride = B.shape[1], B.strides[1] // 8 if B.shape[1] > 1 else self.n
-        arguments = (_L, _L, form, _N, self._n, _int(m), _ONE, *self._lower, _pointer(B), _int(stride))
+        arguments = (_L, _L, form, _N, self._n, _int(m), _ONE, *self._lower, pointer(B), _int(stride))
         return _bind(_dtrsm, arguments, self, B)
 
     def bound_subtract_outer(self, v: Array) -> Call:
         """To replace A by A − v vᵀ."""
         _check(v, (self.n,), "v", v.flags.c_contiguous)
-        return _bind(_dsyr, (_L, self._n, _MINUS_ONE, _pointer(v), _int(1), *self._lower), self, v)
+        return _bind(_dsyr, (_L, self._n, _MINUS_ONE, pointer(v), _int(1), *self._lower), self, v)
 
     def bound_product(self, B: Array, out: Array) -> Call:
         """To put A B into ``out`` for the symmetric A; both Fortran-ordered."""
@@ -229,7 +237,7 @@ class Square:
         if B.size == 0:
             return _nothing
         n, m = _int(B.shape[0]), _int(B.shape[1])
-        arguments = (_L, _L, n, m, _ONE, *self._lower, _pointer(B), n, _ZERO, _pointer(out), n)
+        arguments = (_L, _L, n, m, _ONE, *self._lower, pointer(B), n, _ZERO, pointer(out), n)
         return _bind(_dsymm, arguments, self, B, out)
 
     def bound_inner_products(self, features: Array, factor: int = 1) -> Call:
@@ -239,14 +247,14 @@ class Square:
         d = _int(features.shape[1])
         form, stride = (_T, d) if by_row else (_N, self._n)
         alpha = _ONE if factor == 1 else _MINUS_TWO
-        arguments = (_L, form, self._n, d, alpha, _pointer(features), stride, _ZERO, *self._lower)
+        arguments = (_L, form, self._n, d, alpha, pointer(features), stride, _ZERO, *self._lower)
         return _bind(_dsyrk, arguments, self, features)
 
     def bound_add_sums(self, v: Array) -> Call:
         """To add v_i + v_j to each A_ij."""
         _check(v, (self.n,), "v", v.flags.c_contiguous)
         ones = np.ones(self.n)
-        arguments = (_L, self._n, _ONE, _pointer(v), _int(1), _pointer(ones), _int(1), *self._lower)
+        arguments = (_L, self._n, _ONE, pointer(v), _int(1), pointer(ones), _int(1), *self._lower)
         return _bind(_dsyr2, arguments, self, v, ones)
 
     def bound_invert(self, inverted_whole: int = INVERTED_WHOLE) -> Call:
@@ -256,6 +264,9 @@ class Square:
         """
         if self.n <= inverted_whole:
             return _bind(_dpotri, self._whole, self)
+        if _compiled.library is not None:
+            sizes = (self.n, self.array.strides[1] // 8, max(inverted_whole, 16))
+            return _bind(_compiled.library.invert, (self._lower[0], *sizes, *_inverting), self)
         steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(_dlauum, self._whole, self)]
 
         def invert() -> None:
@@ -359,7 +370,7 @@ class Square:
         schur.diagonal[:] = gram.diagonal + noise
         scale = float(schur.diagonal.mean())
         # schur −= belowᵀ below
-        _dsyrk(_L, _T, _int(m), _int(n), _MINUS_ONE, _pointer(below), _int(max(n, 1)), _ONE, *schur._lower)
+        _dsyrk(_L, _T, _int(m), _int(n), _MINUS_ONE, pointer(below), _int(max(n, 1)), _ONE, *schur._lower)
         remainder = PackedGram.pack(schur.array)
         unpack = schur.bound_unpack(remainder.pairs)
         # a pivot no larger than what the subtraction rounds off carries no information, though it may be positive

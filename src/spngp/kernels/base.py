@@ -117,15 +117,19 @@ class Kernel(ABC):
         """Packed Gram matrix of checked rows."""
         return self.evaluation(X, Square.zeros(X.shape[0])).gram(self._table.values)
 
-    def fill(self, X: Array, square: Square) -> None:
-        """Write the covariances of checked rows into the lower triangle, for a single use.
+    def fill(self, X: Array, square: Square, adds: bool = False) -> None:
+        """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use.
 
         A block of columns at a time, so that what is done to each entry is done in the cache.
         """
         block = self._block_of(X)
         for start in range(0, X.shape[0], _FILLED_AT_ONCE):
             stop = start + _FILLED_AT_ONCE
-            square.array[start:, start:stop] = block(start, stop).T
+            part = square.array[start:, start:stop]
+            if adds:
+                part += block(start, stop).T
+            else:
+                part[:] = block(start, stop).T
 
     def _block_of(self, X: Array) -> Callable[[int, int], Array]:
         """A function of ``start`` and ``stop``: covariances of these rows with each other and all that follow."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,16 +70,10 @@ class KernelSum(Combination):
             total += part._gram(X1, X2)
         return total
 
-    def _block_of(self, X: Array) -> Callable[[int, int], Array]:
-        blocks = [part._block_of(X) for part in self.parts]
-
-        def block(start: int, stop: int) -> Array:
-            total = blocks[0](start, stop)
-            for other in blocks[1:]:
-                total += other(start, stop)
-            return total
-
-        return block
+    def fill(self, X: Array, square: Square, adds: bool = False) -> None:
+        """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use."""
+        for i, part in enumerate(self.parts):
+            part.fill(X, square, adds or i > 0)
 
     def _diagonal(self, X: Array) -> Array:
         return np.sum([part._diagonal(X) for part in self.parts], axis=0)

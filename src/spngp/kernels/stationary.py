@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spngp import _compiled
 from spngp._linalg import ExpandedDistances, PackedGram, Square, SquaredDistances, empty, squared_distances
 from spngp._typing import Array
 from spngp.kernels.base import Kernel
+from spngp.kernels.compiled import CompiledEvaluation, CompiledFormula
 
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -37,6 +39,11 @@ class Stationary(Kernel):
     length_scale: float | Array
     variance: float
     _n_spare = 0  # vectors that the profile needs besides u
+
+    @property
+    def _formula(self) -> CompiledFormula | None:
+        """The same profile in C, where features are inputs times a factor each."""
+        return None
 
     @abstractmethod
     def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
@@ -78,9 +85,22 @@ class Stationary(Kernel):
 
     def _gram(self, X1: Array, X2: Array) -> Array:
         centre = _centre(X2)
+        if self._formula is not None and _compiled.library is not None:
+            out = np.empty((X1.shape[0], X2.shape[0]))
+            A, B = (np.asfortranarray(self._features(X - centre)) for X in (X2, X1))
+            self._formula.write(A, B, out.T, math.log(self.variance))
+            return out
         u = squared_distances(self._features(X1 - centre), self._features(X2 - centre), exact=not self._is_smooth())
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
+
+    def fill(self, X: Array, square: Square, adds: bool = False) -> None:
+        """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use."""
+        if self._formula is None or _compiled.library is None:
+            super().fill(X, square, adds)
+        else:
+            features = np.asfortranarray(self._features(X - _centre(X)))
+            self._formula.write(features, features, square.array, math.log(self.variance), True, adds)
 
     def _block_of(self, X: Array) -> Callable[[int, int], Array]:
         features = self._features(X - _centre(X))
@@ -103,8 +123,10 @@ class Stationary(Kernel):
         """Prior variance of the slope along each input."""
         return np.broadcast_to(self.variance / np.square(self.length_scale), (d,))
 
-    def evaluation(self, X: Array, square: Square) -> StationaryEvaluation:
+    def evaluation(self, X: Array, square: Square) -> StationaryEvaluation | CompiledEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
+        if self._formula is not None and _compiled.library is not None:
+            return CompiledEvaluation(self, self._formula, X - _centre(X))
         return StationaryEvaluation(self, X, square)
 
 
@@ -193,6 +215,10 @@ class SquaredExponential(Stationary):
     def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
         self._declare(length_scale=length_scale, variance=variance, scalar=("variance",))
 
+    @property
+    def _formula(self) -> CompiledFormula:
+        return CompiledFormula(_compiled.SQUARED_EXPONENTIAL, -1.0)
+
     def _scale(self, values: Array) -> float:
         return math.sqrt(0.5)  # u = r²/2
 
@@ -230,6 +256,10 @@ class Matern(Stationary):
         return {"nu": self.nu}
 
     _n_spare = 2
+
+    @property
+    def _formula(self) -> CompiledFormula:
+        return CompiledFormula(_compiled.MATERN[self.nu], -1.0 / 6.0 if self.nu == 2.5 else -0.5)
 
     def _scale(self, values: Array) -> float:
         return math.sqrt(2.0 * self.nu)  # u = s²

@@ -1,0 +1,247 @@
+/* The inner loops of stationary kernels: distances and formula in one pass, and the way back to the parameters.
+ *
+ * NumPy has no vectorised double-precision exp on processors without AVX-512, and a formula in NumPy takes several
+ * passes over memory. Loops here are written so that compilers vectorise them; for x86 they are compiled several times
+ * and the processor's own version is chosen on loading. spngp works without this file, only slower (_compiled.py).
+ *
+ * Features are n rows and m columns, column by column. A packed matrix is its strict lower triangle column by column.
+ */
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+#if defined(_MSC_VER)
+#define EXPORTED __declspec(dllexport)
+#define INLINED static __forceinline
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#define INLINED static inline __attribute__((always_inline))
+#endif
+
+enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
+
+#define CHUNK 512                /* entries worked on together: they stay in the first-level cache */
+#define FARTHEST 1e290           /* as in _linalg.py */
+#define LOWEST -708.0            /* exp of less is not a normal number: 0 here */
+#define HIGHEST 709.782712893384 /* exp of more is infinite */
+
+/* exp to one unit in the last place: x = k log 2 + r, Taylor's polynomial for |r| <= log(2)/2, k added to the exponent */
+INLINED double exponential(double x)
+{
+    const double to_integer = 0x1.8p52; /* adding it rounds to an integer, which then stands in the low bits */
+    double within = x < LOWEST ? LOWEST : (x > HIGHEST ? HIGHEST : x);
+    double shifted = within * 0x1.71547652b82fep0 + to_integer;
+    double k = shifted - to_integer;
+    double r = within - k * 0x1.62e42fefa0000p-1; /* log 2 without its last bits: the product is exact */
+    double p = 1.0 / 6227020800.0;
+    uint64_t k_bits, p_bits;
+    r = r - k * 0x1.cf79abc9e3b3ap-40;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    memcpy(&k_bits, &shifted, sizeof k_bits);
+    memcpy(&p_bits, &p, sizeof p_bits);
+    p_bits += k_bits << 52;
+    memcpy(&p, &p_bits, sizeof p);
+    p = x < LOWEST ? 0.0 : p;
+    p = x > HIGHEST ? INFINITY : p;
+    return x != x ? x : p;
+}
+
+/* u <- squared distances of n rows from a point, given as its m features, `gap` apart */
+INLINED void squared_distances(double *restrict u, const double *restrict features, int64_t stride, int64_t n,
+                               int64_t m, const double *restrict point, int64_t gap)
+{
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++)
+        u[i] = 0.0;
+    for (; k + 4 <= m; k += 4) {
+        const double *a = features + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double p = point[k * gap], q = point[(k + 1) * gap], r = point[(k + 2) * gap], s = point[(k + 3) * gap];
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p, f = b[i] - q, g = c[i] - r, h = d[i] - s;
+            u[i] += (e * e + f * f) + (g * g + h * h);
+        }
+    }
+    for (; k < m; k++) {
+        const double *a = features + k * stride, p = point[k * gap];
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p;
+            u[i] += e * e;
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        u[i] = u[i] > FARTHEST ? FARTHEST : u[i];
+}
+
+/* Replaces u, squared distances in the formula's own unit, by the covariance. Unless null, slope becomes its derivative
+ * by u, divided by -1/2, -1/2 and -1/6 for the Matern kernels; that of the squared exponential is minus the value. */
+INLINED void apply(enum formula formula, double *restrict u, double *restrict slope, int64_t n, double log_variance)
+{
+    switch (formula) {
+    case SQUARED_EXPONENTIAL:
+        for (int64_t i = 0; i < n; i++)
+            u[i] = exponential(log_variance - u[i]);
+        break;
+    case MATERN_12:
+        for (int64_t i = 0; i < n; i++) {
+            double s = sqrt(u[i]);
+            u[i] = exponential(log_variance - s);
+            if (slope) /* it has no limit at s = 0, where it multiplies a difference of zero */
+                slope[i] = s > 0.0 ? u[i] / s : 0.0;
+        }
+        break;
+    case MATERN_32:
+        for (int64_t i = 0; i < n; i++) {
+            double s = sqrt(u[i]), decay = exponential(log_variance - s);
+            u[i] = (1.0 + s) * decay;
+            if (slope)
+                slope[i] = decay;
+        }
+        break;
+    case MATERN_52:
+        for (int64_t i = 0; i < n; i++) {
+            double s = sqrt(u[i]), decay = exponential(log_variance - s);
+            u[i] = (1.0 + s * (1.0 + s * (1.0 / 3.0))) * decay;
+            if (slope)
+                slope[i] = (1.0 + s) * decay;
+        }
+        break;
+    }
+}
+
+/* Packed covariances of all pairs of rows; slope as above. */
+FOR_EACH_PROCESSOR EXPORTED void packed_gram(int64_t formula, const double *features, int64_t n, int64_t m,
+                                             double *value, double *slope, double log_variance)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j + 1; i < n; i += CHUNK) {
+            const int64_t size = n - i < CHUNK ? n - i : CHUNK;
+            squared_distances(value, features + i, n, size, m, features + j, n);
+            apply((enum formula)formula, value, slope, size, log_variance);
+            value += size;
+            slope = slope ? slope + size : slope;
+        }
+}
+
+/* sums[0] = sum of g * value over all pairs, sums[1 + k] = sum of g * slope * (difference of feature k)^2 */
+FOR_EACH_PROCESSOR EXPORTED void packed_pullback(const double *features, int64_t n, int64_t m, const double *g,
+                                                 const double *value, const double *slope, double *sums)
+{
+    double w[CHUNK];
+    for (int64_t k = 0; k <= m; k++)
+        sums[k] = 0.0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t start = j + 1; start < n; start += CHUNK) {
+            const int64_t size = n - start < CHUNK ? n - start : CHUNK;
+            const double *rows = features + start, *point = features + j;
+            double total = 0.0;
+            int64_t k = 0;
+#pragma omp simd reduction(+ : total)
+            for (int64_t i = 0; i < size; i++) {
+                total += g[i] * value[i];
+                w[i] = g[i] * slope[i];
+            }
+            sums[0] += total;
+            for (; k + 4 <= m; k += 4) {
+                const double *a = rows + k * n, *b = a + n, *c = b + n, *d = c + n;
+                const double p = point[k * n], q = point[(k + 1) * n], r = point[(k + 2) * n], s = point[(k + 3) * n];
+                double by_a = 0.0, by_b = 0.0, by_c = 0.0, by_d = 0.0;
+#pragma omp simd reduction(+ : by_a, by_b, by_c, by_d)
+                for (int64_t i = 0; i < size; i++) {
+                    double e = a[i] - p, f = b[i] - q, h = c[i] - r, l = d[i] - s;
+                    by_a += w[i] * e * e;
+                    by_b += w[i] * f * f;
+                    by_c += w[i] * h * h;
+                    by_d += w[i] * l * l;
+                }
+                sums[1 + k] += by_a;
+                sums[2 + k] += by_b;
+                sums[3 + k] += by_c;
+                sums[4 + k] += by_d;
+            }
+            for (; k < m; k++) {
+                const double *a = rows + k * n, p = point[k * n];
+                double by_a = 0.0;
+#pragma omp simd reduction(+ : by_a)
+                for (int64_t i = 0; i < size; i++) {
+                    double e = a[i] - p;
+                    by_a += w[i] * e * e;
+                }
+                sums[1 + k] += by_a;
+            }
+            g += size;
+            value += size;
+            slope += size;
+        }
+}
+
+/* out[i + stride * j] = (or += if `adds`) the covariance of row i of A and row j of B; if `lower`, for i >= j only. */
+FOR_EACH_PROCESSOR EXPORTED void gram(int64_t formula, const double *A, int64_t n_A, const double *B, int64_t n_B,
+                                      int64_t m, double *out, int64_t stride, int64_t lower, int64_t adds,
+                                      double log_variance)
+{
+    double u[CHUNK];
+    for (int64_t j = 0; j < n_B; j++)
+        for (int64_t start = lower ? j : 0; start < n_A; start += CHUNK) {
+            const int64_t size = n_A - start < CHUNK ? n_A - start : CHUNK;
+            double *column = out + stride * j + start;
+            squared_distances(u, A + start, n_A, size, m, B + j, n_B);
+            apply((enum formula)formula, u, NULL, size, log_variance);
+            if (adds)
+                for (int64_t i = 0; i < size; i++)
+                    column[i] += u[i];
+            else
+                memcpy(column, u, (size_t)size * sizeof *u);
+        }
+}
+
+typedef void (*trtri)(char *, char *, int *, double *, int *, int *);
+typedef void (*trxm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+typedef void (*lauum)(char *, int *, double *, int *, int *);
+
+static void invert_triangle(double *A, int n, int stride, int whole, trtri dtrtri, trxm dtrsm, trxm dtrmm)
+{
+    int info, cut = (n / 2 + 7) / 8 * 8, rest = n - cut;
+    double one = 1.0, minus_one = -1.0, *B = A + cut, *D = A + cut + (int64_t)cut * stride;
+    if (n <= whole) {
+        dtrtri("L", "N", &n, A, &stride, &info);
+        return;
+    }
+    invert_triangle(D, rest, stride, whole, dtrtri, dtrsm, dtrmm);
+    dtrsm("R", "L", "N", "N", &rest, &cut, &minus_one, A, &stride, B, &stride);
+    dtrmm("L", "L", "N", "N", &rest, &cut, &one, D, &stride, B, &stride);
+    invert_triangle(A, cut, stride, whole, dtrtri, dtrsm, dtrmm);
+}
+
+/* Square.bound_invert of _linalg.py in one call */
+EXPORTED void invert(double *A, int64_t n, int64_t stride, int64_t whole, trtri dtrtri, trxm dtrsm, trxm dtrmm,
+                     lauum dlauum)
+{
+    int size = (int)n, gap = (int)stride, info;
+    invert_triangle(A, size, gap, (int)whole, dtrtri, dtrsm, dtrmm);
+    dlauum("L", &size, A, &gap, &info);
+}
+
+static struct PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "_native", .m_doc = "Called with ctypes by _compiled.py.", .m_size = -1};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }

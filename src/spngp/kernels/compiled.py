@@ -1,0 +1,77 @@
+"""Stationary kernels whose formula is also compiled (``_native.c``): the same values, in fewer passes over memory."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from spngp import _compiled
+from spngp._linalg import PackedGram, empty, pointer
+from spngp._typing import Array
+
+if TYPE_CHECKING:
+    from spngp.kernels.stationary import Stationary
+
+
+class CompiledFormula(NamedTuple):
+    """A formula of the compiled library: its number, and the factor of the slopes it gives."""
+
+    number: int
+    slope_factor: float
+
+    def write(
+        self, A: Array, B: Array, out: Array, log_variance: float, lower: bool = False, adds: bool = False
+    ) -> None:
+        """Write, or add, the covariances of Fortran-ordered features A, a row of ``out`` each, and B, a column each.
+
+        With ``lower``, those of the lower triangle.
+        """
+        assert _compiled.library is not None
+        m, stride = A.shape[1], out.strides[1] // 8
+        rows = (pointer(A), A.shape[0], pointer(B), B.shape[0], m)
+        _compiled.library.gram(self.number, *rows, pointer(out), stride, lower, adds, log_variance)
+
+
+class CompiledEvaluation:
+    """A stationary kernel whose formula is compiled, on fixed rows."""
+
+    def __init__(self, kernel: Stationary, formula: CompiledFormula, X: Array) -> None:
+        assert _compiled.library is not None
+        n, m = X.shape
+        self._kernel = kernel
+        self._X = np.asfortranarray(X)
+        self._features = np.empty((n, m), order="F")
+        self._value = empty(n * (n - 1) // 2)
+        self._slope = self._value if formula.number == _compiled.SQUARED_EXPONENTIAL else empty(self._value.size)
+        self._sums = np.empty(m + 1)
+        self._diagonal = np.empty(n)
+        self._variance_place = kernel._places["variance"]
+        self._factor = -2.0 * formula.slope_factor
+        features = (pointer(self._features), n, m)
+        value, slope = pointer(self._value), pointer(self._slope)
+        separate = None if self._slope is self._value else slope
+        self._write = partial(_compiled.library.packed_gram, formula.number, *features, value, separate)
+        self._sum = partial(_compiled.library.packed_pullback, *features)
+        self._after = (value, slope, pointer(self._sums))
+
+    def gram(self, values: Array) -> PackedGram:
+        """Packed Gram matrix for these values of the parameters."""
+        variance = values[self._variance_place]
+        self._kernel._write_features(self._X, values, self._features)
+        self._write(math.log(variance))
+        self._diagonal.fill(variance)
+        return PackedGram(self._value, self._diagonal)
+
+    def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:
+        """Gradient by the logs of all parameters."""
+        sums = self._sums
+        self._sum(pointer(g_pairs), *self._after)
+        gradient = np.zeros(self._kernel._table.values.size)
+        variance = self._diagonal[0] if self._diagonal.size else 0.0
+        gradient[self._variance_place] = sums[0] + variance * np.add.reduce(g_diagonal)
+        # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k
+        self._kernel._accumulate(gradient, "length_scale", self._factor * sums[1:])
+        return gradient
