@@ -28,8 +28,8 @@ from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
 from spngp._linalg import Square, _dpotri
+from spngp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Kernel, Matern, SquaredExponential
-from spngp.leaf import Evidence
 
 TARGETS = {100: 2.5, 250: 1.8, 500: 1.5, 1000: 1.5}
 LENGTH_SCALES = np.array([2.5, 2.3, 1.3, 1.5, 1.6, 1.1, 1.2, 1.7])
@@ -49,14 +49,14 @@ def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
 
 
-def ours(evidence: Evidence, theta: np.ndarray) -> tuple[float, np.ndarray, float]:
+def ours(evidence: Evidence | CompiledEvidence, theta: np.ndarray) -> tuple[float, np.ndarray, float]:
     return evidence(np.exp(theta), NOISE)
 
 
 def compare(kernel: Kernel, theirs: sk.Kernel, n: int, rounds: int) -> tuple[float, float, float]:
     """Median floor in seconds, ours / floor, scikit-learn / ours."""
     X, y = rows(n, seed=n)
-    evidence, start = Evidence(kernel, X, y), kernel.theta
+    evidence, start = evidence_of(kernel, X, y), kernel.theta
     gpr = GaussianProcessRegressor(sk.ConstantKernel(1.0) * theirs + sk.WhiteKernel(NOISE), optimizer=None, alpha=0.0)
     gpr.fit(X, y)
     theta = gpr.kernel_.theta
@@ -94,11 +94,11 @@ def compare(kernel: Kernel, theirs: sk.Kernel, n: int, rounds: int) -> tuple[flo
 
 def threads(kernel: Kernel, rounds: int) -> float:
     """Speed-up of two threads over one, on 16 leaves of 500 rows."""
-    leaves = [Evidence(kernel, *rows(500, seed)) for seed in range(16)]
+    leaves = [evidence_of(kernel, *rows(500, seed)) for seed in range(16)]
     start = kernel.theta
 
     def run(n_threads: int) -> float:
-        def work(leaf: Evidence) -> None:
+        def work(leaf: Evidence | CompiledEvidence) -> None:
             ours(leaf, start)
 
         with ThreadPoolExecutor(n_threads) as pool:

@@ -26,13 +26,16 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spngp import SPNGPRegressor
 from spngp._linalg import Square, _dpotri
+from spngp._typing import Array
 from spngp.datasets import regional
+from spngp.evidence import CompiledEvidence
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 N_TEST = 100_000
@@ -48,7 +51,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, int]] = Counter()
-        cholesky, bound_invert = Square.cholesky, Square.bound_invert
+        cholesky, bound_invert, evaluate = Square.cholesky, Square.bound_invert, CompiledEvidence.__call__
 
         def counted_cholesky(square: Square) -> bool:
             self.counts["cholesky", square.n] += 1
@@ -63,7 +66,13 @@ class Calls:
 
             return call
 
+        def counted_evaluation(evidence: CompiledEvidence, *arguments: Any) -> tuple[float, Array, float]:
+            for name in ("cholesky", "invert"):  # done inside, by the same routines
+                self.counts[name, evidence.n_rows] += 1
+            return evaluate(evidence, *arguments)
+
         Square.cholesky, Square.bound_invert = counted_cholesky, counted_bound_invert  # type: ignore[method-assign]
+        CompiledEvidence.__call__ = counted_evaluation  # type: ignore[method-assign]
 
     def floor(self, threads: int) -> float:
         """Seconds that LAPACK needs for them on so many threads; sizes within 3 % of each other are timed as one."""

@@ -12,7 +12,8 @@ import pytest
 
 from spngp import _compiled
 from spngp._linalg import Square, pointer
-from spngp.kernels import Matern, SquaredExponential
+from spngp.evidence import CompiledEvidence, Evidence, evidence_of
+from spngp.kernels import Linear, Matern, RationalQuadratic, SquaredExponential
 
 needs_library = pytest.mark.skipif(_compiled.library is None, reason="spngp was installed without a C compiler")
 
@@ -97,6 +98,42 @@ def test_the_library_equals_numpy(name, n, monkeypatch):
         np.testing.assert_allclose(value, other, rtol=1e-11, atol=1e-13)
     size = np.abs(by_pairs).sum() + np.abs(by_diagonal).sum()
     np.testing.assert_allclose(gradient, expected_gradient, rtol=0, atol=1e-13 * size)
+
+
+@needs_library
+@pytest.mark.parametrize("n", [2, 3, 40, 49, 530])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "product"])
+def test_the_evidence_equals_that_of_single_calls(name, n):
+    kernel, rng = KERNELS[name], np.random.default_rng(n)
+    X, y = rng.uniform(-2, 2, (n, 3)), rng.standard_normal(n)
+    compiled = evidence_of(kernel, X, y)
+    assert isinstance(compiled, CompiledEvidence)
+    for factor in (1.0, 1.3):  # other parameters in the same work space
+        values = kernel._table.values * factor
+        value, by_kernel, by_noise = compiled(values, 0.05)
+        expected, expected_by_kernel, expected_by_noise = Evidence(kernel, X, y)(values, 0.05)
+        np.testing.assert_allclose(value, expected, rtol=1e-11)
+        scale = n + np.abs(expected_by_kernel).max()
+        np.testing.assert_allclose(by_kernel, expected_by_kernel, rtol=0, atol=1e-10 * scale)
+        np.testing.assert_allclose(by_noise, expected_by_noise, rtol=1e-9)
+
+
+@needs_library
+def test_where_jitter_is_needed_the_evidence_is_that_of_single_calls():
+    X = np.repeat(np.linspace(0, 1, 20), 2)[:, np.newaxis]  # every row twice, without noise: singular
+    y = np.sin(3 * X[:, 0])
+    kernel = SquaredExponential(0.5) + Matern(1.5, 0.5)
+    compiled, single = evidence_of(kernel, X, y), Evidence(kernel, X, y)
+    for noise in (0.1, 0.0, 0.2):  # and it recovers afterwards
+        found, expected = (evidence(kernel._table.values, noise) for evidence in (compiled, single))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-10)
+        if noise == 0.0:
+            np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("kernel", [KERNELS["product"], SquaredExponential() + Linear(), RationalQuadratic(), Linear()])
+def test_other_kernels_have_the_evidence_of_single_calls(kernel):
+    assert isinstance(evidence_of(kernel, np.zeros((4, 3)), np.zeros(4)), Evidence)
 
 
 @needs_library

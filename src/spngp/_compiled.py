@@ -17,7 +17,8 @@ _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER),
     "packed_pullback": (_ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS),
     "gram": (*[_COUNT, _ADDRESS] * 2, *[_COUNT] * 2, _ADDRESS, *[_COUNT] * 3, _NUMBER),
-    "invert": (_ADDRESS, *[_COUNT] * 3, *[_ADDRESS] * 4),
+    "invert": (_ADDRESS, _ADDRESS, *[_COUNT] * 3),
+    "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, _NUMBER),
 }
 
 # Numbers of the formulas.
@@ -32,6 +33,7 @@ class Library(NamedTuple):
     packed_pullback: Callable[..., None]
     gram: Callable[..., None]
     invert: Callable[..., None]
+    evidence: Callable[..., int]
 
 
 def _load() -> Library | None:
@@ -39,7 +41,7 @@ def _load() -> Library | None:
         loaded = ctypes.CDLL(importlib.import_module("spngp._native").__file__ or "")
         functions: dict[str, Any] = {name: getattr(loaded, name) for name in _ARGUMENTS}
         for name, function in functions.items():
-            function.argtypes, function.restype = _ARGUMENTS[name], None
+            function.argtypes, function.restype = _ARGUMENTS[name], _COUNT if name == "evidence" else None
         return Library(**functions)
     return None
 

@@ -76,7 +76,9 @@ def _address(routine: Any) -> int:
     return ctypes.cast(routine, ctypes.c_void_p).value or 0
 
 
-_inverting = tuple(_address(routine) for routine in (_dtrtri, _dtrsm, _dtrmm, _dlauum))
+# As in _native.c.
+_table = (_dpotrf, _dpotri, _dtrtri, _dlauum, _dtrsm, _dtrmm, _dtrsv, _dsyr)
+LAPACK = (ctypes.c_void_p * len(_table))(*(_address(routine) for routine in _table))
 
 _LETTERS = {letter: ctypes.c_char(letter.encode()) for letter in "LNRT"}
 _L, _N, _R, _T = (ctypes.addressof(letter) for letter in _LETTERS.values())
@@ -265,8 +267,8 @@ class Square:
         if self.n <= inverted_whole:
             return _bind(_dpotri, self._whole, self)
         if _compiled.library is not None:
-            sizes = (self.n, self.array.strides[1] // 8, max(inverted_whole, 16))
-            return _bind(_compiled.library.invert, (self._lower[0], *sizes, *_inverting), self)
+            sizes = (self.n, self.array.strides[1] // 8, inverted_whole)
+            return _bind(_compiled.library.invert, (ctypes.addressof(LAPACK), self._lower[0], *sizes), self)
         steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(_dlauum, self._whole, self)]
 
         def invert() -> None:

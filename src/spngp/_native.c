@@ -142,52 +142,59 @@ FOR_EACH_PROCESSOR EXPORTED void packed_gram(int64_t formula, const double *feat
         }
 }
 
-/* sums[0] = sum of g * value over all pairs, sums[1 + k] = sum of g * slope * (difference of feature k)^2 */
+/* Adds to sums[0] the sum of g * value over rows paired with a point, and to sums[1 + k] that of g * slope * (difference
+ * of feature k)^2; at most CHUNK rows. */
+INLINED void add_sums(double *restrict sums, const double *restrict features, int64_t stride, int64_t n, int64_t m,
+                      const double *restrict point, const double *restrict g, const double *restrict value,
+                      const double *restrict slope)
+{
+    double w[CHUNK], total = 0.0;
+    int64_t k = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t i = 0; i < n; i++) {
+        total += g[i] * value[i];
+        w[i] = g[i] * slope[i];
+    }
+    sums[0] += total;
+    for (; k + 4 <= m; k += 4) {
+        const double *a = features + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double *at = point + k * stride;
+        const double p = at[0], q = at[stride], r = at[2 * stride], s = at[3 * stride];
+        double by_a = 0.0, by_b = 0.0, by_c = 0.0, by_d = 0.0;
+#pragma omp simd reduction(+ : by_a, by_b, by_c, by_d)
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p, f = b[i] - q, h = c[i] - r, l = d[i] - s;
+            by_a += w[i] * e * e;
+            by_b += w[i] * f * f;
+            by_c += w[i] * h * h;
+            by_d += w[i] * l * l;
+        }
+        sums[1 + k] += by_a;
+        sums[2 + k] += by_b;
+        sums[3 + k] += by_c;
+        sums[4 + k] += by_d;
+    }
+    for (; k < m; k++) {
+        const double *a = features + k * stride, p = point[k * stride];
+        double by_a = 0.0;
+#pragma omp simd reduction(+ : by_a)
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p;
+            by_a += w[i] * e * e;
+        }
+        sums[1 + k] += by_a;
+    }
+}
+
+/* The sums above over all pairs, for packed g, value and slope. */
 FOR_EACH_PROCESSOR EXPORTED void packed_pullback(const double *features, int64_t n, int64_t m, const double *g,
                                                  const double *value, const double *slope, double *sums)
 {
-    double w[CHUNK];
-    for (int64_t k = 0; k <= m; k++)
-        sums[k] = 0.0;
+    memset(sums, 0, (size_t)(m + 1) * sizeof *sums);
     for (int64_t j = 0; j < n; j++)
-        for (int64_t start = j + 1; start < n; start += CHUNK) {
-            const int64_t size = n - start < CHUNK ? n - start : CHUNK;
-            const double *rows = features + start, *point = features + j;
-            double total = 0.0;
-            int64_t k = 0;
-#pragma omp simd reduction(+ : total)
-            for (int64_t i = 0; i < size; i++) {
-                total += g[i] * value[i];
-                w[i] = g[i] * slope[i];
-            }
-            sums[0] += total;
-            for (; k + 4 <= m; k += 4) {
-                const double *a = rows + k * n, *b = a + n, *c = b + n, *d = c + n;
-                const double p = point[k * n], q = point[(k + 1) * n], r = point[(k + 2) * n], s = point[(k + 3) * n];
-                double by_a = 0.0, by_b = 0.0, by_c = 0.0, by_d = 0.0;
-#pragma omp simd reduction(+ : by_a, by_b, by_c, by_d)
-                for (int64_t i = 0; i < size; i++) {
-                    double e = a[i] - p, f = b[i] - q, h = c[i] - r, l = d[i] - s;
-                    by_a += w[i] * e * e;
-                    by_b += w[i] * f * f;
-                    by_c += w[i] * h * h;
-                    by_d += w[i] * l * l;
-                }
-                sums[1 + k] += by_a;
-                sums[2 + k] += by_b;
-                sums[3 + k] += by_c;
-                sums[4 + k] += by_d;
-            }
-            for (; k < m; k++) {
-                const double *a = rows + k * n, p = point[k * n];
-                double by_a = 0.0;
-#pragma omp simd reduction(+ : by_a)
-                for (int64_t i = 0; i < size; i++) {
-                    double e = a[i] - p;
-                    by_a += w[i] * e * e;
-                }
-                sums[1 + k] += by_a;
-            }
+        for (int64_t i = j + 1; i < n; i += CHUNK) {
+            const int64_t size = n - i < CHUNK ? n - i : CHUNK;
+            add_sums(sums, features + i, n, size, m, features + j, g, value, slope);
             g += size;
             value += size;
             slope += size;
@@ -214,31 +221,112 @@ FOR_EACH_PROCESSOR EXPORTED void gram(int64_t formula, const double *A, int64_t 
         }
 }
 
-typedef void (*trtri)(char *, char *, int *, double *, int *, int *);
-typedef void (*trxm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
-typedef void (*lauum)(char *, int *, double *, int *, int *);
+/* Routines of LAPACK and BLAS, handed over as addresses: _linalg.py has the same list. */
+struct lapack {
+    void (*potrf)(char *, int *, double *, int *, int *);
+    void (*potri)(char *, int *, double *, int *, int *);
+    void (*trtri)(char *, char *, int *, double *, int *, int *);
+    void (*lauum)(char *, int *, double *, int *, int *);
+    void (*trsm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*trmm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*trsv)(char *, char *, char *, int *, double *, int *, double *, int *);
+    void (*syr)(char *, int *, double *, double *, int *, double *, int *);
+};
 
-static void invert_triangle(double *A, int n, int stride, int whole, trtri dtrtri, trxm dtrsm, trxm dtrmm)
+static void invert_triangle(const struct lapack *lapack, double *A, int n, int stride, int whole)
 {
     int info, cut = (n / 2 + 7) / 8 * 8, rest = n - cut;
     double one = 1.0, minus_one = -1.0, *B = A + cut, *D = A + cut + (int64_t)cut * stride;
     if (n <= whole) {
-        dtrtri("L", "N", &n, A, &stride, &info);
+        lapack->trtri("L", "N", &n, A, &stride, &info);
         return;
     }
-    invert_triangle(D, rest, stride, whole, dtrtri, dtrsm, dtrmm);
-    dtrsm("R", "L", "N", "N", &rest, &cut, &minus_one, A, &stride, B, &stride);
-    dtrmm("L", "L", "N", "N", &rest, &cut, &one, D, &stride, B, &stride);
-    invert_triangle(A, cut, stride, whole, dtrtri, dtrsm, dtrmm);
+    invert_triangle(lapack, D, rest, stride, whole);
+    lapack->trsm("R", "L", "N", "N", &rest, &cut, &minus_one, A, &stride, B, &stride);
+    lapack->trmm("L", "L", "N", "N", &rest, &cut, &one, D, &stride, B, &stride);
+    invert_triangle(lapack, A, cut, stride, whole);
 }
 
-/* Square.bound_invert of _linalg.py in one call */
-EXPORTED void invert(double *A, int64_t n, int64_t stride, int64_t whole, trtri dtrtri, trxm dtrsm, trxm dtrmm,
-                     lauum dlauum)
+/* Square.bound_invert of _linalg.py in one call: a factor is replaced by the inverse of its matrix. */
+EXPORTED void invert(const struct lapack *lapack, double *A, int64_t n, int64_t stride, int64_t whole)
 {
     int size = (int)n, gap = (int)stride, info;
-    invert_triangle(A, size, gap, (int)whole, dtrtri, dtrsm, dtrmm);
-    dlauum("L", &size, A, &gap, &info);
+    if (n <= whole) {
+        lapack->potri("L", &size, A, &gap, &info);
+        return;
+    }
+    invert_triangle(lapack, A, size, gap, whole < 16 ? 16 : (int)whole);
+    lapack->lauum("L", &size, A, &gap, &info);
+}
+
+/* Evidence of evidence.py in one call, for a sum of kernels. A is n x n; work is n * m + n * (n - 1) doubles for each part.
+ * results: y'(C^-1)y, log|C|, half the trace of C^-1 - alpha alpha', and for each part the sums of the pullback with
+ * C^-1 - alpha alpha'. Returns 0, or another number if C is not positive definite: then nothing is to be read. */
+FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_t whole, int64_t n, int64_t m,
+                                             int64_t n_parts, const int64_t *formulas, const double *X,
+                                             const double *scales, const double *log_variances, const double *y,
+                                             double *A, double *alpha, double *work, double *results, double diagonal)
+{
+    const int64_t n_pairs = n * (n - 1) / 2, per_part = n * m + 2 * n_pairs;
+    int size = (int)n, info, one = 1;
+    double minus_one = -1.0, quadratic = 0.0, log_determinant = 0.0, trace = 0.0;
+    for (int64_t part = 0; part < n_parts; part++) {
+        const enum formula formula = (enum formula)formulas[part];
+        double *features = work + part * per_part, *value = features + n * m;
+        double *slope = formula == SQUARED_EXPONENTIAL ? NULL : value + n_pairs;
+        for (int64_t k = 0; k < m; k++) {
+            const double scale = scales[part * m + k];
+            for (int64_t i = 0; i < n; i++)
+                features[k * n + i] = X[k * n + i] * scale;
+        }
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = j + 1; i < n; i += CHUNK) {
+                const int64_t some = n - i < CHUNK ? n - i : CHUNK;
+                double *column = A + j * n + i;
+                squared_distances(value, features + i, n, some, m, features + j, n);
+                apply(formula, value, slope, some, log_variances[part]);
+                if (part)
+                    for (int64_t l = 0; l < some; l++)
+                        column[l] += value[l];
+                else
+                    memcpy(column, value, (size_t)some * sizeof *value);
+                value += some;
+                slope = slope ? slope + some : slope;
+            }
+    }
+    for (int64_t i = 0; i < n; i++)
+        A[i * n + i] = diagonal;
+    lapack->potrf("L", &size, A, &size, &info);
+    if (info || !isfinite(A[n * n - 1]))
+        return 1;
+    memcpy(alpha, y, (size_t)n * sizeof *y);
+    lapack->trsv("L", "N", "N", &size, A, &size, alpha, &one);
+    for (int64_t i = 0; i < n; i++) {
+        quadratic += alpha[i] * alpha[i];
+        log_determinant += 2.0 * log(A[i * n + i]);
+    }
+    lapack->trsv("L", "T", "N", &size, A, &size, alpha, &one);
+    invert(lapack, A, n, n, whole);
+    lapack->syr("L", &size, &minus_one, alpha, &one, A, &size);
+    for (int64_t i = 0; i < n; i++)
+        trace += 0.5 * A[i * n + i];
+    results[0] = quadratic;
+    results[1] = log_determinant;
+    results[2] = trace;
+    for (int64_t part = 0; part < n_parts; part++) {
+        const double *features = work + part * per_part, *value = features + n * m;
+        const double *slope = formulas[part] == SQUARED_EXPONENTIAL ? value : value + n_pairs;
+        double *sums = results + 3 + part * (m + 1);
+        memset(sums, 0, (size_t)(m + 1) * sizeof *sums);
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = j + 1; i < n; i += CHUNK) {
+                const int64_t some = n - i < CHUNK ? n - i : CHUNK;
+                add_sums(sums, features + i, n, some, m, features + j, A + j * n + i, value, slope);
+                value += some;
+                slope += some;
+            }
+    }
+    return 0;
 }
 
 static struct PyModuleDef module = {

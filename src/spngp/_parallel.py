@@ -12,6 +12,10 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+# Matrices of fewer rows than this take so little time that threads would spend more of it waiting for the interpreter;
+# measured with benchmarks/stages.py.
+_FEWEST_ROWS = 120
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -37,10 +41,15 @@ def n_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
-def map_leaves(function: Callable[[T], R], items: Sequence[T], n_jobs: int | None) -> list[R]:
-    """``[function(item) for item in items]`` on several threads; results in order, the first error raised."""
+def map_leaves(
+    function: Callable[[T], R], items: Sequence[T], n_jobs: int | None, rows: Sequence[int] | None = None
+) -> list[R]:
+    """``[function(item) for item in items]`` on several threads; results in order, the first error raised.
+
+    ``rows`` are those of each item's matrices, if known: where they are few on average, one thread does it all.
+    """
     threads = min(n_threads(n_jobs), len(items))
-    if threads <= 1:
+    if threads <= 1 or (rows and sum(rows) < _FEWEST_ROWS * len(rows)):
         return [function(item) for item in items]
     with one_blas_thread():
         pool = ThreadPoolExecutor(threads)

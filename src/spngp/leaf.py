@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square, empty
+from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
 from spngp._repeated import Repeats, merge
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
+from spngp.evidence import LOG_2PI, evidence_of, out_of_range
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
 
-_LOG_2PI = math.log(2.0 * math.pi)
 _MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
 _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
 
@@ -29,69 +29,6 @@ _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for m
 def _overflow_is_checked() -> np.errstate:
     """For code that looks at its result: no warning besides the error."""
     return np.errstate(over="ignore", invalid="ignore")
-
-
-class Evidence:
-    """The log evidence of fixed rows as a function of the parameters, with its gradient.
-
-    log p(y|X) = −½ yᵀC⁻¹y − ½ log|C| − n/2 log 2π (eq. 4, with the sign of its last terms put right), and
-    d log p / dK = ½ (alpha alphaᵀ − C⁻¹). Work space is set up once, so that an optimiser can call it cheaply; it
-    belongs to one thread at a time.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    X, y : ndarray
-        Checked rows and their outputs.
-    """
-
-    def __init__(self, kernel: Kernel, X: Array, y: Array) -> None:
-        n = y.size
-        self._y = y
-        self._constant = -0.5 * n * _LOG_2PI
-        self._square = Square(empty(n, n))
-        self._kernel = kernel.evaluation(X, self._square)
-        self._alpha, self._pairs = np.empty(n), empty(n * (n - 1) // 2)
-        self._solve = self._square.bound_solve(self._alpha)
-        self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
-        self._invert = self._square.bound_invert()
-        self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
-        self._pack = self._square.bound_pack(self._pairs)
-        self._unpacks: Array | None = None
-
-    def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
-        """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
-        square, alpha = self._square, self._alpha
-        gram = self._kernel.gram(values)
-        if gram.pairs is not self._unpacks:  # most kernels write into the same vector every time
-            self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
-        square.factor(gram, noise_variance, self._unpack)
-        alpha[:] = self._y
-        self._solve()
-        log_determinant = square.log_determinant()
-        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # no warning
-        if not math.isfinite(value):
-            raise _out_of_range(self._y, square, log_determinant)
-        self._solve_transposed()
-        self._invert()
-        self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
-        g_diagonal = square.diagonal * 0.5
-        trace = float(np.add.reduce(g_diagonal))
-        if not math.isfinite(trace):
-            raise _out_of_range(self._y, square, log_determinant)
-        self._pack()
-        # an entry below the diagonal stands for two of the matrix: its derivative is −pairs, with the sign put outside
-        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
-
-
-def _out_of_range(y: Array, L: Square, log_determinant: float) -> Exception:
-    """Why an evidence is not finite: the covariance overflowed, or y is too large for it."""
-    if not math.isfinite(log_determinant):
-        return L.overflow()
-    return ValueError(
-        f"the log evidence of a leaf with {y.size} rows is out of range: y reaches {np.abs(y).max():g} where the "
-        f"prior expects about {math.exp(0.5 * log_determinant / y.size):g}; rescale y or the kernel's variance"
-    )
 
 
 class ExactGP:
@@ -208,7 +145,7 @@ class ExactGP:
         """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
         table = self.kernel._table
         with _overflow_is_checked():
-            evidence = Evidence(self.kernel, *self._checked(X, y, "X", "y"))
+            evidence = evidence_of(self.kernel, *self._checked(X, y, "X", "y"))
             value, by_kernel, by_noise = evidence(table.values, self.noise_variance)
         gradient = by_kernel[table.free]
         return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
@@ -338,12 +275,12 @@ class ExactGP:
         log_determinant = L.log_determinant()
         L.solve(z)
         quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
-        self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * _LOG_2PI
+        self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * LOG_2PI
         if self._repeats is not None:
             self.log_evidence += self._repeats.log_density(self.noise_variance)
         L.solve_transposed(z)
         if not math.isfinite(log_determinant + self.log_evidence) or not np.isfinite(z).all():
-            raise _out_of_range(self._y, L, log_determinant)
+            raise out_of_range(self._y, L, log_determinant)
         self._alpha = z
 
     def predict_mean(self, X: Any) -> Array:

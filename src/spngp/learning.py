@@ -418,6 +418,7 @@ def _experts(
     tasks = [(region, k, j) for region in distinct.values() for k in range(len(tied)) for j in range(len(tied[k]))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): _at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
+    rows = [own.size for own in used.values()]
 
     def fit(task: tuple[Region, int, int]) -> ExactGP:
         region, k, j = task
@@ -440,6 +441,6 @@ def _experts(
         return fitted
 
     fitted: dict[tuple[bytes, int], list[ExactGP]] = {}
-    for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs), strict=True):
+    for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
         fitted.setdefault((region.rows.tobytes(), k), []).append(gp)
     return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied))}

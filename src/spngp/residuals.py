@@ -56,7 +56,7 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None) -> Array 
         found, squares = leaf.gp.outliers(_DOUBTED)
         own_noise[observed[found], leaf.output] = squares
 
-    map_leaves(doubt, chosen, n_jobs)
+    map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])
     return None if np.isnan(own_noise).all() else own_noise
 
 

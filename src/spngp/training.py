@@ -20,7 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from spngp._linalg import NotPositiveDefiniteError, lent_memory
 from spngp._parallel import map_leaves
 from spngp._typing import Array
-from spngp.leaf import Evidence, ExactGP
+from spngp.evidence import evidence_of
+from spngp.leaf import ExactGP
 
 Block: TypeAlias = tuple[Array, Array]
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -65,7 +66,7 @@ class TiedEvidence:
         self.templates = list(templates)
         self._sizes = [gp.theta.size for gp in self.templates]
         self._n_jobs = n_jobs
-        self._n_blocks = len(blocks)
+        self._n_blocks, self._rows = len(blocks), [y.size for _, y in blocks]
         self._tasks = [(k, LeafEvidence(gp, *block)) for k, gp in enumerate(self.templates) for block in blocks]
 
     @property
@@ -85,7 +86,7 @@ class TiedEvidence:
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""
         parts = self.parts(theta)
-        results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs)
+        results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs, self._rows)
         values = np.array([value for value, _ in results]).reshape(len(parts), self._n_blocks)
         values -= np.log(len(parts))
         totals = logsumexp(values, axis=0)
@@ -100,16 +101,16 @@ class LeafEvidence:
     """Log evidence of one GP on one block as a function of ``theta``, with its gradient."""
 
     def __init__(self, gp: ExactGP, X: Array, y: Array) -> None:
-        self._gp = gp
-        self._free = np.append(gp.kernel._table.free, gp._noise.free)
-        self._n_kernel = gp.kernel._table.n_free
-        self._evidence = Evidence(gp.kernel, X, y)
+        table = gp.kernel._table
+        self._values = np.append(table.values, gp._noise.values)
+        self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
+        self._evidence = evidence_of(gp.kernel, X, y)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""
-        values = self._gp.kernel._table.with_theta(theta[: self._n_kernel]).values
-        noise = self._gp._noise.with_theta(theta[self._n_kernel :]).values[0]
-        value, by_kernel, by_noise = self._evidence(values, float(noise))
+        values = self._values.copy()
+        values[self._free] = np.exp(theta)
+        value, by_kernel, by_noise = self._evidence(values[:-1], float(values[-1]))
         return value, np.append(by_kernel, by_noise)[self._free]
 
 
@@ -241,7 +242,7 @@ def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = No
             return np.zeros((theta.size, theta.size))
         return np.array(rows) / (step * block[1].size)
 
-    mean = np.mean(map_leaves(of_block, blocks, n_jobs), axis=0)
+    mean = np.mean(map_leaves(of_block, blocks, n_jobs, [y.size for _, y in blocks]), axis=0)
     values, vectors = np.linalg.eigh(0.5 * (mean + mean.T))
     return np.asarray((vectors * np.maximum(values, flat)) @ vectors.T)
 
@@ -259,9 +260,13 @@ def climb(
     value, gradient = objective(theta)
     radius = 1.5  # a step in a log-parameter: the curvature may be another one further away
     for _ in range(max_evaluations - 1):
-        free = ~((theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0))
-        step = np.zeros(theta.size)
-        step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        held = (theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0)
+        if held.any():
+            free = ~held
+            step = np.zeros(theta.size)
+            step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+        else:
+            step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
         step *= min(1.0, radius / max(float(np.abs(step).max(initial=0.0)), 1e-300))
         trial = np.clip(theta + step, low, high)
         step = trial - theta
@@ -273,9 +278,9 @@ def climb(
             radius = 0.25 * float(np.abs(step).max())
             continue
         bend = gradient - new_gradient
-        if bend @ step > 1e-8 * (step @ curvature @ step):
-            along = curvature @ step
-            curvature = curvature - np.outer(along, along) / (step @ along) + np.outer(bend, bend) / (bend @ step)
+        along = curvature @ step
+        if bend @ step > 1e-8 * (step @ along):
+            curvature = curvature - np.outer(along / (step @ along), along) + np.outer(bend / (bend @ step), bend)
         if new_value > value:
             theta, value, gradient = trial, new_value, new_gradient
         else:

@@ -84,13 +84,13 @@ class Stationary(Kernel):
         return np.clip(features, -_LARGEST, _LARGEST, out=features)  # ∞ − ∞ is no distance
 
     def _gram(self, X1: Array, X2: Array) -> Array:
-        centre = _centre(X2)
+        middle = centre(X2)
         if self._formula is not None and _compiled.library is not None:
             out = np.empty((X1.shape[0], X2.shape[0]))
-            A, B = (np.asfortranarray(self._features(X - centre)) for X in (X2, X1))
+            A, B = (np.asfortranarray(self._features(X - middle)) for X in (X2, X1))
             self._formula.write(A, B, out.T, math.log(self.variance))
             return out
-        u = squared_distances(self._features(X1 - centre), self._features(X2 - centre), exact=not self._is_smooth())
+        u = squared_distances(self._features(X1 - middle), self._features(X2 - middle), exact=not self._is_smooth())
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
 
@@ -99,11 +99,11 @@ class Stationary(Kernel):
         if self._formula is None or _compiled.library is None:
             super().fill(X, square, adds)
         else:
-            features = np.asfortranarray(self._features(X - _centre(X)))
+            features = np.asfortranarray(self._features(X - centre(X)))
             self._formula.write(features, features, square.array, math.log(self.variance), True, adds)
 
     def _block_of(self, X: Array) -> Callable[[int, int], Array]:
-        features = self._features(X - _centre(X))
+        features = self._features(X - centre(X))
         expanded = None if not self._is_smooth() else ExpandedDistances.of(features)
         if expanded is None:
             return super()._block_of(X)
@@ -126,7 +126,7 @@ class Stationary(Kernel):
     def evaluation(self, X: Array, square: Square) -> StationaryEvaluation | CompiledEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         if self._formula is not None and _compiled.library is not None:
-            return CompiledEvaluation(self, self._formula, X - _centre(X))
+            return CompiledEvaluation(self, self._formula, X - centre(X))
         return StationaryEvaluation(self, X, square)
 
 
@@ -136,7 +136,7 @@ class StationaryEvaluation:
     def __init__(self, kernel: Stationary, X: Array, square: Square) -> None:
         n, m = X.shape[0], kernel._n_features(X.shape[1])
         self._kernel, self._square = kernel, square
-        self._X = np.asfortranarray(X - _centre(X))
+        self._X = np.asfortranarray(X - centre(X))
         # a column of ones before the features, for W·1 and W·Φ in one product
         self._columns = np.ones((n, m + 1), order="F")
         self._features = self._columns[:, 1:]
@@ -183,7 +183,7 @@ class StationaryEvaluation:
         return gradient
 
 
-def _centre(X: Array) -> Array:
+def centre(X: Array) -> Array:
     """A row to subtract before features are formed: near the data, and not drawn away by one outlier.
 
     Distances do not change, but inputs far from the origin (years, coordinates) keep their digits.

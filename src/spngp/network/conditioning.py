@@ -85,7 +85,7 @@ def condition(
         i, outside, keep_factor = task
         return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, own_noise)
 
-    for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs), strict=True):
+    for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs, sizes), strict=True):
         posterior[i] = leaf
     for i in leaves:
         found = cast("Leaf", posterior[first[key(i)]])
@@ -163,10 +163,11 @@ def add_context(
     leaves = [i for i, item in enumerate(placed) if not item.children]
     seeing = {i for i in leaves if log_weights[i] >= np.log(least_weight)}
     boxes = list(dict.fromkeys(placed[i].box for i in leaves if i in seeing))  # experts of one region share its context
-    found = dict(zip(boxes, map_leaves(context, boxes, n_jobs), strict=True))
+    own = [cast("Leaf", placed[i].node).gp.n_own for i in leaves]
+    found = dict(zip(boxes, map_leaves(context, boxes, n_jobs, own), strict=True))
     nothing = np.empty(0, dtype=np.intp)
     around = [found[placed[i].box] if i in seeing else nothing for i in leaves]
-    sizes = [cast("Leaf", placed[i].node).gp.n_own + rows.size for i, rows in zip(leaves, around, strict=True)]
+    sizes = [n_own + rows.size for n_own, rows in zip(own, around, strict=True)]
     tasks = list(zip(leaves, around, keep(sizes), strict=True))
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
@@ -174,7 +175,7 @@ def add_context(
         return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor, own_noise)
 
     widened: list[Node] = [item.node for item in placed]
-    for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs), strict=True):
+    for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs, sizes), strict=True):
         widened[i] = leaf
     for i, item in enumerate(placed):
         if item.children:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_rows
@@ -306,7 +305,7 @@ class Sum(Node):
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """Bayes' rule: w'_c ∝ w_c · p(new data | child c)."""
         joint = self.log_weights + log_evidence_gains
-        gain = float(logsumexp(joint))
+        gain = float(np.logaddexp.reduce(joint))  # SciPy's logsumexp takes thirty times as long for a few
         log_weights = joint - gain
         log_weights.setflags(write=False)
         posterior = object.__new__(Sum)
