@@ -15,5 +15,6 @@ setup(
             py_limited_api=True,
             optional=True,
         )
-    ]
+    ],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},  # one wheel for this Python and all later ones
 )

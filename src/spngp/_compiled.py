@@ -1,7 +1,7 @@
 """The library compiled from ``_native.c``, if there is one.
 
 It is compiled when spngp is installed where there is a C compiler. Without it everything works, and gives the same
-results up to rounding, in NumPy alone at about half the speed. Calls release the GIL.
+results up to rounding, in NumPy alone, more slowly (``benchmarks/compiled.py``). Calls release the GIL.
 """
 
 from __future__ import annotations

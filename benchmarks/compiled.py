@@ -1,0 +1,124 @@
+"""What the compiled library is worth: one evaluation, one fill and one fit, with it and with NumPy in its place.
+
+    python benchmarks/compiled.py
+
+For sums of two squared exponentials and of two Matérn-3/2 with eight inputs: evidence with gradient in units of
+LAPACK's own ``potrf + potri`` on one thread, and a covariance matrix written once in units of its ``potrf``. Then a
+fit of 20,000 rows on two threads. Both ways take turns, and medians are printed, because the machine may be shared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from spngp import SPNGPRegressor, _compiled
+from spngp._linalg import Square, _dpotri
+from spngp.datasets import regional
+from spngp.evidence import evidence_of
+from spngp.kernels import Matern, SquaredExponential
+
+LIBRARY = _compiled.library
+LENGTH_SCALES = np.array([2.5, 2.3, 1.3, 1.5, 1.6, 1.1, 1.2, 1.7])
+KERNELS = {
+    "SE + SE": SquaredExponential(LENGTH_SCALES) + SquaredExponential(0.3 * LENGTH_SCALES, 0.1),
+    "Matern + Matern": Matern(1.5, LENGTH_SCALES) + Matern(1.5, 0.3 * LENGTH_SCALES, 0.1),
+}
+NOISE = 0.1
+
+
+@contextmanager
+def library(present: bool) -> Iterator[None]:
+    """As if spngp had been installed with, or without, a compiler."""
+    _compiled.library = LIBRARY if present else None
+    try:
+        yield
+    finally:
+        _compiled.library = LIBRARY
+
+
+def seconds(call: Callable[[], object], repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    return (time.perf_counter() - start) / repeats
+
+
+def evaluation(name: str, n: int, rounds: int) -> str:
+    kernel, rng = KERNELS[name], np.random.default_rng(n)
+    X, y = rng.standard_normal((n, 8)), rng.standard_normal(n)
+    calls: dict[str, Callable[[], object]] = {}
+    for way in ("NumPy", "compiled"):
+        with library(way == "compiled"):
+            calls[way] = partial(evidence_of(kernel, X, y), kernel._table.values, NOISE)
+    C, work = np.asfortranarray(kernel.gram(X) + NOISE * np.eye(n)), Square.zeros(n)
+
+    def factor() -> None:
+        work.array[:] = C
+        work.cholesky()
+
+    def floor() -> None:
+        factor()
+        _dpotri(*work._whole)
+
+    def filled(present: bool) -> None:
+        with library(present):
+            kernel.fill(X, work)
+
+    calls |= {
+        "floor": floor,
+        "factor": factor,
+        "fill, NumPy": lambda: filled(False),
+        "fill, compiled": lambda: filled(True),
+    }
+    repeats = max(1, int(2e7 / n**2.5))
+    spent = np.array([[seconds(call, repeats) for call in calls.values()] for _ in range(rounds)])
+    took = dict(zip(calls, np.median(spent, axis=0), strict=True))
+    return (
+        f"| {name} | {n} | {1e3 * took['floor']:.3f} | {took['NumPy'] / took['floor']:.2f} | "
+        f"{took['compiled'] / took['floor']:.2f} | {1e3 * took['factor']:.3f} | "
+        f"{took['fill, NumPy'] / took['factor']:.2f} | {took['fill, compiled'] / took['factor']:.2f} |"
+    )
+
+
+def fit(rounds: int) -> None:
+    rows = regional(20_000, random_state=0)
+    spent: dict[str, list[tuple[float, float]]] = {"NumPy": [], "compiled": []}
+    for _ in range(rounds):
+        for way, found in spent.items():
+            with library(way == "compiled"):
+                start = time.perf_counter(), time.process_time()
+                SPNGPRegressor(n_jobs=2, random_state=0).fit(rows.X, rows.Y[:, 0])
+                found.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    print(f"\n| fit of 20,000 rows | s | CPU s |\n|{'---|' * 3}")
+    for way, found in spent.items():
+        clock, cpu = np.median(found, axis=0)
+        print(f"| {way} | {clock:.1f} | {cpu:.1f} |")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15, help="timing rounds (default 15; a fifth as many fits)")
+    rounds = parser.parse_args().rounds
+    if LIBRARY is None:
+        print("spngp was installed without a C compiler: there is nothing to compare")
+        return 1
+    print("| kernel | rows | potrf + potri, ms | NumPy | compiled | potrf, ms | fill, NumPy | fill, compiled |")
+    print(f"|{'---|' * 8}")
+    with threadpool_limits(1, user_api="blas"):
+        for name in KERNELS:
+            for n in (50, 100, 250, 400, 500, 1000):
+                print(evaluation(name, n, rounds), flush=True)
+        fit(max(1, rounds // 5))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
