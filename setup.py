@@ -1,10 +1,14 @@
-"""Formulas of the kernels in C; where they cannot be compiled, NumPy takes their place. All else: pyproject.toml."""
+"""Inner loops of kernels in C; where they cannot be compiled, NumPy takes their place. All else: pyproject.toml."""
 
 import sys
+import sysconfig
 
 from setuptools import Extension, setup
 
-_GCC = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
+# -fno-fast-math first: it sets the two after it back.
+_GCC = ["-O3", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
+# One wheel for this Python and all later ones, but for those without a GIL, which have no stable interface yet.
+_LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[
@@ -12,9 +16,9 @@ setup(
             "spngp._native",
             ["src/spngp/_native.c"],
             extra_compile_args=["/O2"] if sys.platform == "win32" else _GCC,
-            py_limited_api=True,
+            py_limited_api=_LIMITED,
             optional=True,
         )
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},  # one wheel for this Python and all later ones
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if _LIMITED else {},
 )

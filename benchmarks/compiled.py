@@ -2,7 +2,7 @@
 
     python benchmarks/compiled.py
 
-For sums of two squared exponentials and of two Matérn-3/2 with eight inputs: evidence with gradient in units of
+For sums of two squared exponentials and of two Matérn-3/2: evidence with gradient in units of
 LAPACK's own ``potrf + potri`` on one thread, and a covariance matrix written once in units of its ``potrf``. Then a
 fit of 20,000 rows on two threads. Both ways take turns, and medians are printed, because the machine may be shared.
 """
@@ -23,15 +23,18 @@ from spngp import SPNGPRegressor, _compiled
 from spngp._linalg import Square, _dpotri
 from spngp.datasets import regional
 from spngp.evidence import evidence_of
-from spngp.kernels import Matern, SquaredExponential
+from spngp.kernels import KernelSum, Matern, SquaredExponential
 
 LIBRARY = _compiled.library
-LENGTH_SCALES = np.array([2.5, 2.3, 1.3, 1.5, 1.6, 1.1, 1.2, 1.7])
-KERNELS = {
-    "SE + SE": SquaredExponential(LENGTH_SCALES) + SquaredExponential(0.3 * LENGTH_SCALES, 0.1),
-    "Matern + Matern": Matern(1.5, LENGTH_SCALES) + Matern(1.5, 0.3 * LENGTH_SCALES, 0.1),
-}
 NOISE = 0.1
+
+
+def kernel_of(name: str, d: int) -> KernelSum:
+    """A slow and a fast part, each with a length-scale per input."""
+    scales = np.sqrt(d) * np.linspace(0.5, 1.0, d)
+    if name == "SE + SE":
+        return KernelSum([SquaredExponential(scales), SquaredExponential(0.3 * scales, 0.1)])
+    return KernelSum([Matern(1.5, scales), Matern(1.5, 0.3 * scales, 0.1)])
 
 
 @contextmanager
@@ -51,9 +54,9 @@ def seconds(call: Callable[[], object], repeats: int) -> float:
     return (time.perf_counter() - start) / repeats
 
 
-def evaluation(name: str, n: int, rounds: int) -> str:
-    kernel, rng = KERNELS[name], np.random.default_rng(n)
-    X, y = rng.standard_normal((n, 8)), rng.standard_normal(n)
+def evaluation(name: str, n: int, d: int, rounds: int) -> str:
+    kernel, rng = kernel_of(name, d), np.random.default_rng(n)
+    X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     calls: dict[str, Callable[[], object]] = {}
     for way in ("NumPy", "compiled"):
         with library(way == "compiled"):
@@ -82,7 +85,7 @@ def evaluation(name: str, n: int, rounds: int) -> str:
     spent = np.array([[seconds(call, repeats) for call in calls.values()] for _ in range(rounds)])
     took = dict(zip(calls, np.median(spent, axis=0), strict=True))
     return (
-        f"| {name} | {n} | {1e3 * took['floor']:.3f} | {took['NumPy'] / took['floor']:.2f} | "
+        f"| {name} | {n} | {d} | {1e3 * took['floor']:.3f} | {took['NumPy'] / took['floor']:.2f} | "
         f"{took['compiled'] / took['floor']:.2f} | {1e3 * took['factor']:.3f} | "
         f"{took['fill, NumPy'] / took['factor']:.2f} | {took['fill, compiled'] / took['factor']:.2f} |"
     )
@@ -110,12 +113,17 @@ def main() -> int:
     if LIBRARY is None:
         print("spngp was installed without a C compiler: there is nothing to compare")
         return 1
-    print("| kernel | rows | potrf + potri, ms | NumPy | compiled | potrf, ms | fill, NumPy | fill, compiled |")
-    print(f"|{'---|' * 8}")
+    _compiled.MOST_INPUTS = 10**6  # to see where the line should be
+    print(
+        "| kernel | rows | inputs | potrf + potri, ms | NumPy | compiled | potrf, ms | fill, NumPy | fill, compiled |"
+    )
+    print(f"|{'---|' * 9}")
     with threadpool_limits(1, user_api="blas"):
-        for name in KERNELS:
+        for name in ("SE + SE", "Matern + Matern"):
             for n in (50, 100, 250, 400, 500, 1000):
-                print(evaluation(name, n, rounds), flush=True)
+                print(evaluation(name, n, 8, rounds), flush=True)
+            for d in (24, 48, 64, 96):
+                print(evaluation(name, 400, d, rounds), flush=True)
         fit(max(1, rounds // 5))
     return 0
 

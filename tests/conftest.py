@@ -22,5 +22,5 @@ def formulas(request, monkeypatch):
     if request.param == "numpy":
         monkeypatch.setattr(_compiled, "library", None)
     elif _compiled.library is None:
-        pytest.skip("spngp was installed without a C compiler")
+        pytest.skip("there is no compiled library")
     return request.param

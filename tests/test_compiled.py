@@ -1,10 +1,16 @@
 """The compiled library: against high precision, against loops, and against NumPy in its place."""
 
 import ctypes
+import importlib
 import math
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -12,10 +18,11 @@ import pytest
 
 from spngp import _compiled
 from spngp._linalg import Square, pointer
+from spngp._parallel import map_leaves
 from spngp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Linear, Matern, RationalQuadratic, SquaredExponential
 
-needs_library = pytest.mark.skipif(_compiled.library is None, reason="spngp was installed without a C compiler")
+needs_library = pytest.mark.skipif(_compiled.library is None, reason="there is no compiled library")
 
 KERNELS = {
     "SE": SquaredExponential([0.5, 1.0, 2.0], 1.7),
@@ -24,12 +31,22 @@ KERNELS = {
     "Matern-3/2": Matern(1.5, [0.5, 1.0, 2.0], 1.7),
     "Matern-5/2": Matern(2.5, [0.5, 1.0, 2.0], 0.01),
     "sum": SquaredExponential(0.8) + Matern(1.5, [0.5, 1.0, 2.0]),
+    "sum, the other way round": Matern(1.5, [0.5, 1.0, 2.0]) + SquaredExponential(0.8),
+    "sum of three": Matern(1.5, [0.5, 1.0, 2.0]) + Matern(2.5, 3.0) + Matern(0.5, 0.2, 0.1),
     "product": SquaredExponential(0.8) * Matern(2.5, [0.5, 1.0, 2.0]),
 }
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
-def test_where_there_is_a_compiler_the_library_is_there():
+def test_where_it_can_be_compiled_the_library_is_there():
+    if os.environ.get("SPNGP_COMPILED") == "0":
+        pytest.skip("SPNGP_COMPILED=0")
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    source = Path(_compiled.__file__).with_name("_native.c")
+    command = ["cc", "-fsyntax-only", f"-I{sysconfig.get_path('include')}", str(source)]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"the compiler refuses: {tried.stderr.strip().splitlines()[0]}")
     assert _compiled.library is not None
 
 
@@ -154,14 +171,18 @@ def test_the_inverse_equals_that_of_single_calls(n, monkeypatch):
 def test_the_library_writes_nothing_outside_its_arrays():
     n, guard = 37, 8
     X = np.asfortranarray(np.random.default_rng(0).standard_normal((n, 3)))
-    around = np.full(n * n + 2 * guard, np.pi)
-    out = around[guard:-guard]
-    for lower in (False, True):
+    for lower in (True, False):
+        around = np.full(n * n + 2 * guard, np.pi)
+        out = around[guard:-guard]
         at = (pointer(X), n, pointer(X), n, 3, out.ctypes.data, n)
         _compiled.library.gram(_compiled.MATERN[1.5], *at, lower, False, 0.0)
+        untouched = np.isin(out.reshape(n, n).T, np.pi)
+        np.testing.assert_array_equal(untouched, np.triu(np.ones((n, n), dtype=bool), 1) if lower else False)
+        assert (around[:guard] == np.pi).all()
+        assert (around[-guard:] == np.pi).all()
     pairs, slopes = (np.full(n * (n - 1) // 2 + guard, np.pi) for _ in range(2))
     _compiled.library.packed_gram(_compiled.MATERN[2.5], pointer(X), n, 3, pointer(pairs), pointer(slopes), 0.0)
-    for array in (around[:guard], around[-guard:], pairs[-guard:], slopes[-guard:]):
+    for array in (pairs[-guard:], slopes[-guard:]):
         assert (array == np.pi).all()
 
 
@@ -186,6 +207,84 @@ print(*mean, *std)
         outputs.append(np.array(done.stdout.split(), dtype=float))
     assert outputs[0].size == 40
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-6, atol=1e-6)
+
+
+@needs_library
+def test_many_inputs_are_left_to_matrix_products():
+    X, y = np.zeros((4, _compiled.MOST_INPUTS + 1)), np.zeros(4)
+    assert isinstance(evidence_of(SquaredExponential(), X, y), Evidence)
+    assert isinstance(evidence_of(SquaredExponential(), X[:, 1:], y), CompiledEvidence)
+    for d in (_compiled.MOST_INPUTS, _compiled.MOST_INPUTS + 1):
+        X = np.random.default_rng(0).standard_normal((6, d)) / 9.0
+        expected = np.exp(-0.5 * ((X[:, np.newaxis] - X) ** 2).sum(axis=2))
+        np.testing.assert_allclose(SquaredExponential().gram(X), expected, rtol=1e-12)
+
+
+def test_a_subclass_is_not_taken_for_its_parent(formulas):
+    class Halved(SquaredExponential):
+        def _write_features(self, X, values, out):
+            super()._write_features(X, values, out)
+            out *= 0.5
+
+    X, y = np.linspace(0, 3, 8)[:, np.newaxis], np.sin(np.arange(8.0))
+    same = SquaredExponential(2.0)
+    np.testing.assert_allclose(Halved().gram(X), same.gram(X), rtol=1e-12)
+    found = evidence_of(Halved(), X, y)(np.ones(2), 0.1)[0]
+    np.testing.assert_allclose(found, evidence_of(same, X, y)(np.array([2.0, 1.0]), 0.1)[0], rtol=1e-10)
+
+
+@needs_library
+def test_a_matrix_that_must_not_be_written_is_refused():
+    square = Square.zeros(3)
+    square.array.flags.writeable = False
+    with pytest.raises(ValueError, match=r"\(3, 1\), \(3, 1\) do not fit a matrix \(3, 3\)"):
+        SquaredExponential().fill(np.zeros((3, 1)), square)
+
+
+def test_small_leaves_are_left_to_one_thread():
+    def threads(rows):
+        return set(map_leaves(lambda _: threading.get_ident(), rows, 2, rows))
+
+    assert threads([30] * 8) == {threading.get_ident()}
+    assert threading.get_ident() not in threads([300] * 8)
+    assert threading.get_ident() not in threads([30] * 100 + [3000] * 2)  # where the work is
+
+
+def test_the_environment_can_switch_it_off(monkeypatch):
+    monkeypatch.setenv("SPNGP_COMPILED", "0")
+    assert _compiled._load() is None
+
+
+def older(version):
+    """What ``ctypes`` makes of a library without the newest function."""
+    functions = {name: lambda *arguments: None for name in list(_compiled._ARGUMENTS)[:-1]}
+    return SimpleNamespace(**functions, **({} if version is None else {"version": version}))
+
+
+class Version:
+    def __init__(self, number):
+        self.number = number
+
+    def __call__(self):
+        return self.number
+
+
+@pytest.mark.parametrize("version", [None, Version(_compiled._VERSION - 1), Version(_compiled._VERSION)])
+def test_a_library_of_another_version_is_left_aside(version, monkeypatch):
+    monkeypatch.delenv("SPNGP_COMPILED", raising=False)
+    monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(__file__="it"))
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: older(version))
+    with pytest.warns(UserWarning, match="install spngp again"):
+        assert _compiled._load() is None
+
+
+@needs_library
+def test_a_library_that_computes_wrongly_is_left_aside(monkeypatch):
+    def gram(*arguments):
+        ctypes.c_double.from_address(arguments[6]).value = 0.60653  # as with -ffast-math
+
+    assert not _compiled._can_compute(_compiled.library._replace(gram=gram))
+    assert _compiled._can_compute(_compiled.library)
 
 
 def test_a_library_that_cannot_be_loaded_is_none_at_all(monkeypatch):

@@ -172,3 +172,13 @@ def test_regions_are_cut_where_the_learnt_length_scales_are_short():
     assert model._learnt.scales[0] < 0.2 * model._learnt.scales[1]
     finite = np.isfinite([record["low"] + record["high"] for record in model.regions_]).reshape(-1, 2, 2)
     assert finite[:, :, 0].any(axis=1).all()  # every box is bounded along the short one
+
+
+@pytest.mark.parametrize(
+    ("theta", "message"),
+    [([800.0, 0.0, 0.0], "logs of positive finite numbers, got 800"), ([0.0], r"shape \(\d,\), got \(1,\)")],
+)
+def test_evidence_of_a_leaf_refuses_what_are_no_parameters(theta, message):
+    evidence = LeafEvidence(ExactGP(SquaredExponential(), 0.1), np.arange(4.0)[:, np.newaxis], np.arange(4.0))
+    with pytest.raises(ValueError, match=message):
+        evidence(np.array(theta))

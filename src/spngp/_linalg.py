@@ -76,7 +76,7 @@ def _address(routine: Any) -> int:
     return ctypes.cast(routine, ctypes.c_void_p).value or 0
 
 
-# As in _native.c.
+# In the order of ``struct lapack`` in _native.c, which calls them by their place.
 _table = (_dpotrf, _dpotri, _dtrtri, _dlauum, _dtrsm, _dtrmm, _dtrsv, _dsyr)
 LAPACK = (ctypes.c_void_p * len(_table))(*(_address(routine) for routine in _table))
 

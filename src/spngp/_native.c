@@ -6,13 +6,21 @@
  *
  * Features are n rows and m columns, column by column. A packed matrix is its strict lower triangle column by column.
  */
+#ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030B0000
+#endif
 #include <Python.h>
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#error "exponential() needs every operation to be rounded to double as it is written"
+#endif
+
+/* Other compilers and C libraries get one version, for the least processor they are told to support. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FOR_EACH_PROCESSOR
@@ -21,11 +29,16 @@
 #if defined(_MSC_VER)
 #define EXPORTED __declspec(dllexport)
 #define INLINED static __forceinline
+#define restrict __restrict
 #else
 #define EXPORTED __attribute__((visibility("default")))
 #define INLINED static inline __attribute__((always_inline))
 #endif
 
+/* To be raised with every change of a function's arguments, here and in _compiled.py. */
+EXPORTED int64_t version(void) { return 1; }
+
+/* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
 
 #define CHUNK 512                /* entries worked on together: they stay in the first-level cache */
@@ -221,7 +234,7 @@ FOR_EACH_PROCESSOR EXPORTED void gram(int64_t formula, const double *A, int64_t 
         }
 }
 
-/* Routines of LAPACK and BLAS, handed over as addresses: _linalg.py has the same list. */
+/* Routines of LAPACK and BLAS, handed over as addresses. LAPACK in _linalg.py must list them in this order. */
 struct lapack {
     void (*potrf)(char *, int *, double *, int *, int *);
     void (*potri)(char *, int *, double *, int *, int *);

@@ -41,15 +41,21 @@ def n_threads(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
+def _typical(rows: Sequence[int]) -> float:
+    """Their mean, each weighted by the size of its matrix."""
+    squares = sum(n * n for n in rows)
+    return sum(n * n * n for n in rows) / squares if squares else 0.0
+
+
 def map_leaves(
     function: Callable[[T], R], items: Sequence[T], n_jobs: int | None, rows: Sequence[int] | None = None
 ) -> list[R]:
     """``[function(item) for item in items]`` on several threads; results in order, the first error raised.
 
-    ``rows`` are those of each item's matrices, if known: where they are few on average, one thread does it all.
+    ``rows`` are those of each item's matrices, if known: where most of the work is on few, one thread does it all.
     """
     threads = min(n_threads(n_jobs), len(items))
-    if threads <= 1 or (rows and sum(rows) < _FEWEST_ROWS * len(rows)):
+    if threads <= 1 or (rows is not None and _typical(rows) < _FEWEST_ROWS):
         return [function(item) for item in items]
     with one_blas_thread():
         pool = ThreadPoolExecutor(threads)

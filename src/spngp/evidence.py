@@ -16,6 +16,7 @@ from spngp import _compiled
 from spngp._linalg import INVERTED_WHOLE, LAPACK, Square, empty, pointer
 from spngp._typing import Array
 from spngp.kernels import Kernel, KernelSum
+from spngp.kernels.compiled import CompiledFormula
 from spngp.kernels.stationary import Stationary, centre
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -77,25 +78,28 @@ class Evidence:
 class CompiledEvidence:
     """:class:`Evidence` for a sum of kernels whose formulas are compiled, in one call of the library.
 
-    Where a covariance needs jitter, or something is out of range, :class:`Evidence` takes over.
+    Where a covariance needs jitter, or something is out of range, :class:`Evidence` takes over. It, too, belongs to one
+    thread at a time.
     """
 
     @staticmethod
     def of(kernel: Kernel, X: Array, y: Array) -> CompiledEvidence | None:
         """None if there is no library, or if it does not know the kernel."""
         parts = kernel.parts if isinstance(kernel, KernelSum) else (kernel,)
-        known = [part for part in parts if isinstance(part, Stationary) and part._formula is not None]
-        if _compiled.library is None or len(known) < len(parts) or y.size < 2 or X.shape[1] == 0:
+        known = [part for part in parts if isinstance(part, Stationary)]
+        formulas = [formula for part in known if (formula := part._compiled_formula(X.shape[1])) is not None]
+        if len(formulas) < len(parts) or y.size < 2:
             return None
-        return CompiledEvidence(kernel, known, X, y)
+        return CompiledEvidence(kernel, known, formulas, X, y)
 
-    def __init__(self, kernel: Kernel, parts: list[Stationary], X: Array, y: Array) -> None:
+    def __init__(
+        self, kernel: Kernel, parts: list[Stationary], formulas: list[CompiledFormula], X: Array, y: Array
+    ) -> None:
         assert _compiled.library is not None
         n, m = X.shape
         self._rows, self.n_rows = (kernel, X, y), n
-        self._exact: Evidence | None = None
+        self._fallback: Evidence | None = None
         self._constant = -0.5 * n * LOG_2PI
-        formulas = [part._formula for part in parts if part._formula is not None]
         first, variances, length_scales = 0, [], []
         for part in parts:
             size = part._table.values.size
@@ -124,12 +128,13 @@ class CompiledEvidence:
         np.divide(self._units, values[self._length_scales], out=self._scales)
         np.log(variances, out=self._log_variances)
         failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance)
-        quadratic, log_determinant, trace = self._results[:3].tolist()
+        results = self._results.tolist()
+        if failed or not all(map(math.isfinite, results)):
+            if self._fallback is None:
+                self._fallback = Evidence(*self._rows)
+            return self._fallback(values, noise_variance)
+        quadratic, log_determinant, trace = results[:3]
         value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
-        if failed or not math.isfinite(value + trace):
-            if self._exact is None:
-                self._exact = Evidence(*self._rows)
-            return self._exact(values, noise_variance)
         # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k; a length-scale for all inputs gathers their sums
         by_inputs = 2.0 * self._slope_factors * self._sums[:, 1:]
         gradient = np.bincount(self._length_scales.ravel(), by_inputs.ravel(), self._n_values).astype(

@@ -23,6 +23,8 @@ from spngp._typing import Array
 from spngp.evidence import evidence_of
 from spngp.leaf import ExactGP
 
+_LOG_OF_ANY = 690.0  # the log of any reasonable parameter is smaller
+
 Block: TypeAlias = tuple[Array, Array]
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 
@@ -104,10 +106,12 @@ class LeafEvidence:
         table = gp.kernel._table
         self._values = np.append(table.values, gp._noise.values)
         self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
-        self._evidence = evidence_of(gp.kernel, X, y)
+        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""
+        if theta.shape != self._free.shape or not float(np.abs(theta).max(initial=0.0)) < _LOG_OF_ANY:
+            self._gp.with_theta(theta)  # says what is wrong
         values = self._values.copy()
         values[self._free] = np.exp(theta)
         value, by_kernel, by_noise = self._evidence(values[:-1], float(values[-1]))

@@ -30,7 +30,12 @@ class CompiledFormula(NamedTuple):
         With ``lower``, those of the lower triangle.
         """
         assert _compiled.library is not None
+        if out.size == 0:
+            return
         m, stride = A.shape[1], out.strides[1] // 8
+        in_order = A.flags.f_contiguous and B.flags.f_contiguous and (out.shape[0] < 2 or out.strides[0] == 8)
+        if not (in_order and out.flags.writeable and out.shape == (A.shape[0], B.shape[0]) and B.shape[1] == m):
+            raise ValueError(f"a bug of ours: features {A.shape}, {B.shape} do not fit a matrix {out.shape}")
         rows = (pointer(A), A.shape[0], pointer(B), B.shape[0], m)
         _compiled.library.gram(self.number, *rows, pointer(out), stride, lower, adds, log_variance)
 

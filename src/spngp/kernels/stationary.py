@@ -42,8 +42,12 @@ class Stationary(Kernel):
 
     @property
     def _formula(self) -> CompiledFormula | None:
-        """The same profile in C, where features are inputs times a factor each."""
+        """The same profile in C, where features are inputs times a factor each. Subclasses may be something else."""
         return None
+
+    def _compiled_formula(self, d: int) -> CompiledFormula | None:
+        """The formula to use for d inputs; none if NumPy is faster, or all there is."""
+        return None if _compiled.library is None or d > _compiled.MOST_INPUTS else self._formula
 
     @abstractmethod
     def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
@@ -85,10 +89,11 @@ class Stationary(Kernel):
 
     def _gram(self, X1: Array, X2: Array) -> Array:
         middle = centre(X2)
-        if self._formula is not None and _compiled.library is not None:
+        formula = self._compiled_formula(X1.shape[1])
+        if formula is not None:
             out = np.empty((X1.shape[0], X2.shape[0]))
             A, B = (np.asfortranarray(self._features(X - middle)) for X in (X2, X1))
-            self._formula.write(A, B, out.T, math.log(self.variance))
+            formula.write(A, B, out.T, math.log(self.variance))
             return out
         u = squared_distances(self._features(X1 - middle), self._features(X2 - middle), exact=not self._is_smooth())
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
@@ -96,11 +101,12 @@ class Stationary(Kernel):
 
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
         """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use."""
-        if self._formula is None or _compiled.library is None:
+        formula = self._compiled_formula(X.shape[1])
+        if formula is None:
             super().fill(X, square, adds)
         else:
             features = np.asfortranarray(self._features(X - centre(X)))
-            self._formula.write(features, features, square.array, math.log(self.variance), True, adds)
+            formula.write(features, features, square.array, math.log(self.variance), True, adds)
 
     def _block_of(self, X: Array) -> Callable[[int, int], Array]:
         features = self._features(X - centre(X))
@@ -125,8 +131,9 @@ class Stationary(Kernel):
 
     def evaluation(self, X: Array, square: Square) -> StationaryEvaluation | CompiledEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
-        if self._formula is not None and _compiled.library is not None:
-            return CompiledEvaluation(self, self._formula, X - centre(X))
+        formula = self._compiled_formula(X.shape[1])
+        if formula is not None:
+            return CompiledEvaluation(self, formula, X - centre(X))
         return StationaryEvaluation(self, X, square)
 
 
@@ -216,8 +223,8 @@ class SquaredExponential(Stationary):
         self._declare(length_scale=length_scale, variance=variance, scalar=("variance",))
 
     @property
-    def _formula(self) -> CompiledFormula:
-        return CompiledFormula(_compiled.SQUARED_EXPONENTIAL, -1.0)
+    def _formula(self) -> CompiledFormula | None:
+        return CompiledFormula(_compiled.SQUARED_EXPONENTIAL, -1.0) if type(self) is SquaredExponential else None
 
     def _scale(self, values: Array) -> float:
         return math.sqrt(0.5)  # u = r²/2
@@ -258,8 +265,9 @@ class Matern(Stationary):
     _n_spare = 2
 
     @property
-    def _formula(self) -> CompiledFormula:
-        return CompiledFormula(_compiled.MATERN[self.nu], -1.0 / 6.0 if self.nu == 2.5 else -0.5)
+    def _formula(self) -> CompiledFormula | None:
+        slope_factor = -1.0 / 6.0 if self.nu == 2.5 else -0.5
+        return CompiledFormula(_compiled.MATERN[self.nu], slope_factor) if type(self) is Matern else None
 
     def _scale(self, values: Array) -> float:
         return math.sqrt(2.0 * self.nu)  # u = s²
