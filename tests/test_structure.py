@@ -205,11 +205,15 @@ def test_one_region_makes_one_leaf():
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0, 5.0])
-def test_context_rows_are_the_nearest_outside_the_box_in_the_metric(share):
+@pytest.mark.parametrize("max_leaf_size", [40, 3])  # with few tiles all are looked at, with many the nearest
+@pytest.mark.parametrize("discrete", [False, True])
+def test_context_rows_are_the_nearest_outside_the_box_in_the_metric(share, max_leaf_size, discrete):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 3))
+    if discrete:  # many rows equally far
+        X = np.round(2 * X) / 2
     scales = np.array([0.5, 1.0, 4.0])
-    regions = leaf_regions(Compact(40, scales.tolist()).regions(X, None))
+    regions = leaf_regions(Compact(max_leaf_size, scales.tolist()).regions(X, None))
     rows = {region.box: region.rows for region in regions}
     context = NearestContext(X, rows, list(rows), scales, share)
     for region in regions:

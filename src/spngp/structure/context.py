@@ -9,14 +9,14 @@ import numpy as np
 from spngp._typing import Array, Indices
 from spngp.network import Box
 
-_SAMPLE = 30_000  # rows that tell how far to look
+_FIRST = 8  # so many times the rows wanted are looked at, in the nearest tiles, to tell how far to look
 
 
 class NearestContext:
     """The rows nearest to a box from outside, in the kernel's metric: a share of the number of rows inside.
 
-    A sample of all rows says how far to look, and only tiles within that distance are looked at, all at once. Should
-    it be too short, it is made longer: the result is exact.
+    Rows of the nearest tiles say how far one has to look at most, and then all tiles within that distance are looked
+    at, all at once: the result is exact.
 
     Parameters
     ----------
@@ -66,38 +66,34 @@ class NearestContext:
         if wanted == 0 or not box.sides:
             return np.empty(0, dtype=np.intp)
         bounds = self._squared_gaps(box, self._low, self._high)
-        order = np.argsort(bounds, kind="stable")
-        reach = self._reach(box, wanted)
-        while True:
-            near = order[bounds[order] <= reach]
-            found, distances = self._outside(box, near, reach)
-            if found.size >= wanted or near.size == order.size:
-                if found.size > wanted:  # sorting all would be the larger part of the work
-                    close = np.flatnonzero(distances <= np.partition(distances, wanted - 1)[wanted - 1])
-                    found, distances = found[close], distances[close]
-                return found[np.argsort(distances, kind="stable")[:wanted]]
-            reach = np.inf if reach == 0 or found.size == 0 else 4.0 * reach
+        reach = self._reach(box, bounds, wanted)
+        near = np.flatnonzero(bounds <= reach)
+        found, distances = self._outside(box, near[np.argsort(bounds[near], kind="stable")], reach)
+        if found.size > wanted:  # sorting all would be the larger part of the work
+            close = np.flatnonzero(distances <= np.partition(distances, wanted - 1)[wanted - 1])
+            found, distances = found[close], distances[close]
+        return found[np.argsort(distances, kind="stable")[:wanted]]
 
-    def _reach(self, box: Box, wanted: int) -> float:
-        """A squared distance within which, by a sample of all rows, there are probably as many as wanted."""
-        n = self._order.size
-        if n <= 2 * _SAMPLE:
+    def _reach(self, box: Box, bounds: Array, wanted: int) -> float:
+        """A squared distance within which there are as many rows as wanted, because some tiles have them.
+
+        ``bounds`` are the tiles' own distances, and the nearest tiles are asked.
+        """
+        enough = int(_FIRST * wanted * bounds.size / self._order.size) + 2
+        if enough >= bounds.size:
             return np.inf
-        sample = self._columns[:, :: n // _SAMPLE]
-        _, distances = self._distances(box, sample, None, np.inf)
-        expected = wanted * sample.shape[1] / n
-        rank = int(expected + 3.0 * np.sqrt(expected)) + 3
-        return float(np.partition(distances, rank)[rank]) if rank < distances.size else np.inf
+        _, distances = self._outside(box, np.argpartition(bounds, enough)[:enough], np.inf)
+        return float(np.partition(distances, wanted - 1)[wanted - 1]) if distances.size >= wanted else np.inf
 
     def _outside(self, box: Box, tiles: Indices, reach: float) -> tuple[Indices, Array]:
         """The rows of some tiles outside the box and within a squared distance of it, and their squared distances."""
         if tiles.size == self._starts.size:
             places, squared = self._distances(box, self._columns, None, reach)
         else:
-            spans = [np.arange(self._starts[tile], self._stops[tile]) for tile in tiles]
-            if not spans:
-                return np.empty(0, dtype=np.intp), np.empty(0)
-            places, squared = self._distances(box, self._columns, np.concatenate(spans), reach)
+            starts, sizes = self._starts[tiles], self._stops[tiles] - self._starts[tiles]
+            before = np.cumsum(sizes) - sizes  # rows of the tiles ahead
+            spans = np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
+            places, squared = self._distances(box, self._columns, spans, reach)
         return self._order[places], squared
 
     def _distances(self, box: Box, columns: Array, places: Indices | None, reach: float) -> tuple[Indices, Array]:
