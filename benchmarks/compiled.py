@@ -2,9 +2,9 @@
 
     python benchmarks/compiled.py
 
-For sums of two squared exponentials and of two Matérn-3/2: evidence with gradient in units of
-LAPACK's own ``potrf + potri`` on one thread, and a covariance matrix written once in units of its ``potrf``. Then a
-fit of 20,000 rows on two threads. Both ways take turns, and medians are printed, because the machine may be shared.
+For sums of two squared exponentials and of two Matérn-3/2: evidence with gradient in units of LAPACK's own
+``potrf + potri`` on one thread, and a covariance matrix written once in units of its ``potrf``. Then a fit of 20,000
+rows on two threads. Both ways take turns, and medians are printed, because the machine may be shared.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from leaf import seconds
 from spngp import SPNGPRegressor, _compiled
 from spngp._linalg import Square, _dpotri
 from spngp.datasets import regional
@@ -45,13 +46,6 @@ def library(present: bool) -> Iterator[None]:
         yield
     finally:
         _compiled.library = LIBRARY
-
-
-def seconds(call: Callable[[], object], repeats: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repeats):
-        call()
-    return (time.perf_counter() - start) / repeats
 
 
 def evaluation(name: str, n: int, d: int, rounds: int) -> str:

@@ -68,7 +68,7 @@ class Calls:
 
         def counted_evaluation(evidence: CompiledEvidence, *arguments: Any) -> tuple[float, Array, float]:
             for name in ("cholesky", "invert"):  # done inside, by the same routines
-                self.counts[name, evidence.n_rows] += 1
+                self.counts[name, evidence._y.size] += 1
             return evaluate(evidence, *arguments)
 
         Square.cholesky, Square.bound_invert = counted_cholesky, counted_bound_invert  # type: ignore[method-assign]

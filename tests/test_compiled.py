@@ -279,7 +279,7 @@ def test_a_library_of_another_version_is_left_aside(version, monkeypatch):
 
 
 @needs_library
-def test_a_library_that_computes_wrongly_is_left_aside(monkeypatch):
+def test_a_library_that_computes_wrongly_is_left_aside():
     def gram(*arguments):
         ctypes.c_double.from_address(arguments[6]).value = 0.60653  # as with -ffast-math
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from spngp._linalg import FARTHEST, NotPositiveDefiniteError, PackedGram, Square, SquaredDistances
+from spngp._linalg import NotPositiveDefiniteError, PackedGram, Square
+from spngp.kernels.distances import FARTHEST, SquaredDistances
 
 packed = PackedGram.pack
 empty = Square.zeros

@@ -42,7 +42,7 @@ EXPORTED int64_t version(void) { return 1; }
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
 
 #define CHUNK 512                /* entries worked on together: they stay in the first-level cache */
-#define FARTHEST 1e290           /* as in _linalg.py */
+#define FARTHEST 1e290           /* as in kernels/distances.py */
 #define LOWEST -708.0            /* exp of less is not a normal number: 0 here */
 #define HIGHEST 709.782712893384 /* exp of more is infinite */
 
@@ -141,18 +141,31 @@ INLINED void apply(enum formula formula, double *restrict u, double *restrict sl
     }
 }
 
-/* Packed covariances of all pairs of rows; slope as above. */
-FOR_EACH_PROCESSOR EXPORTED void packed_gram(int64_t formula, const double *features, int64_t n, int64_t m,
-                                             double *value, double *slope, double log_variance)
+/* Packed covariances of all pairs of rows; slope as above. Unless null, the lower triangle of A, without its diagonal,
+ * becomes the same, or has it added. */
+INLINED void covariances(enum formula formula, const double *features, int64_t n, int64_t m, double *value,
+                         double *slope, double log_variance, double *A, int adds)
 {
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = j + 1; i < n; i += CHUNK) {
             const int64_t size = n - i < CHUNK ? n - i : CHUNK;
+            double *column = A ? A + j * n + i : NULL;
             squared_distances(value, features + i, n, size, m, features + j, n);
-            apply((enum formula)formula, value, slope, size, log_variance);
+            apply(formula, value, slope, size, log_variance);
+            if (A && adds)
+                for (int64_t l = 0; l < size; l++)
+                    column[l] += value[l];
+            else if (A)
+                memcpy(column, value, (size_t)size * sizeof *value);
             value += size;
             slope = slope ? slope + size : slope;
         }
+}
+
+FOR_EACH_PROCESSOR EXPORTED void packed_gram(int64_t formula, const double *features, int64_t n, int64_t m,
+                                             double *value, double *slope, double log_variance)
+{
+    covariances((enum formula)formula, features, n, m, value, slope, log_variance, NULL, 0);
 }
 
 /* Adds to sums[0] the sum of g * value over rows paired with a point, and to sums[1 + k] that of g * slope * (difference
@@ -199,19 +212,25 @@ INLINED void add_sums(double *restrict sums, const double *restrict features, in
     }
 }
 
-/* The sums above over all pairs, for packed g, value and slope. */
-FOR_EACH_PROCESSOR EXPORTED void packed_pullback(const double *features, int64_t n, int64_t m, const double *g,
-                                                 const double *value, const double *slope, double *sums)
+/* The sums above over all pairs, for packed value and slope, and g packed or (`square`) an n x n matrix. */
+INLINED void sums_of_pairs(double *sums, const double *features, int64_t n, int64_t m, const double *g, int square,
+                           const double *value, const double *slope)
 {
     memset(sums, 0, (size_t)(m + 1) * sizeof *sums);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = j + 1; i < n; i += CHUNK) {
             const int64_t size = n - i < CHUNK ? n - i : CHUNK;
-            add_sums(sums, features + i, n, size, m, features + j, g, value, slope);
-            g += size;
+            add_sums(sums, features + i, n, size, m, features + j, square ? g + j * n + i : g, value, slope);
+            g += square ? 0 : size;
             value += size;
             slope += size;
         }
+}
+
+FOR_EACH_PROCESSOR EXPORTED void packed_pullback(const double *features, int64_t n, int64_t m, const double *g,
+                                                 const double *value, const double *slope, double *sums)
+{
+    sums_of_pairs(sums, features, n, m, g, 0, value, slope);
 }
 
 /* out[i + stride * j] = (or += if `adds`) the covariance of row i of A and row j of B; if `lower`, for i >= j only. */
@@ -292,20 +311,7 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
             for (int64_t i = 0; i < n; i++)
                 features[k * n + i] = X[k * n + i] * scale;
         }
-        for (int64_t j = 0; j < n; j++)
-            for (int64_t i = j + 1; i < n; i += CHUNK) {
-                const int64_t some = n - i < CHUNK ? n - i : CHUNK;
-                double *column = A + j * n + i;
-                squared_distances(value, features + i, n, some, m, features + j, n);
-                apply(formula, value, slope, some, log_variances[part]);
-                if (part)
-                    for (int64_t l = 0; l < some; l++)
-                        column[l] += value[l];
-                else
-                    memcpy(column, value, (size_t)some * sizeof *value);
-                value += some;
-                slope = slope ? slope + some : slope;
-            }
+        covariances(formula, features, n, m, value, slope, log_variances[part], A, part > 0);
     }
     for (int64_t i = 0; i < n; i++)
         A[i * n + i] = diagonal;
@@ -329,15 +335,7 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
     for (int64_t part = 0; part < n_parts; part++) {
         const double *features = work + part * per_part, *value = features + n * m;
         const double *slope = formulas[part] == SQUARED_EXPONENTIAL ? value : value + n_pairs;
-        double *sums = results + 3 + part * (m + 1);
-        memset(sums, 0, (size_t)(m + 1) * sizeof *sums);
-        for (int64_t j = 0; j < n; j++)
-            for (int64_t i = j + 1; i < n; i += CHUNK) {
-                const int64_t some = n - i < CHUNK ? n - i : CHUNK;
-                add_sums(sums, features + i, n, some, m, features + j, A + j * n + i, value, slope);
-                value += some;
-                slope += some;
-            }
+        sums_of_pairs(results + 3 + part * (m + 1), features, n, m, A, 1, value, slope);
     }
     return 0;
 }

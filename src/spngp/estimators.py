@@ -238,7 +238,7 @@ class SPNGPRegressor(_NetworkRegressor):
         in regions of fewer than 20 or more than 5,000 rows, and when they come by ``partial_fit``; but not a single one
         a hundred times as far off as all others (one in 100,000): it is in doubt before anything is learnt from it.
     n_jobs : int, optional
-        Threads over leaves; -1 for one a core. One by default.
+        Threads over leaves; -1 for one a core. One by default, and where leaves are too small for more to pay.
     random_state : int, Generator or None
         Seed of the random subset and of random structures.
     verbose : int

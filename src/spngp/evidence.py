@@ -97,7 +97,7 @@ class CompiledEvidence:
     ) -> None:
         assert _compiled.library is not None
         n, m = X.shape
-        self._rows, self.n_rows = (kernel, X, y), n
+        self._rows = (kernel, X, y)
         self._fallback: Evidence | None = None
         self._constant = -0.5 * n * LOG_2PI
         first, variances, length_scales = 0, [], []

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spngp import _compiled
-from spngp._linalg import ExpandedDistances, PackedGram, Square, SquaredDistances, empty, squared_distances
+from spngp._linalg import PackedGram, Square, empty
 from spngp._typing import Array
 from spngp.kernels.base import Kernel
 from spngp.kernels.compiled import CompiledEvaluation, CompiledFormula
+from spngp.kernels.distances import ExpandedDistances, SquaredDistances, squared_distances
 
 _LARGEST = float(np.finfo(np.float64).max)
 
