@@ -14,8 +14,9 @@ import time
 
 import numpy as np
 
-from spngp import SPNGPRegressor, learning, metrics
+from spngp import SPNGPRegressor, metrics
 from spngp.datasets import regional
+from spngp.learning import posterior
 
 TRAINING, VALIDATION = 10, 11  # seeds
 
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--least-weight", type=float, help="of experts that get context rows (0.01)")
     arguments = parser.parse_args()
     if arguments.least_weight is not None:
-        learning._LEAST_WEIGHT = arguments.least_weight
+        posterior._LEAST_WEIGHT = arguments.least_weight
     validation = regional(40_000, random_state=VALIDATION)
     print(f"| rows | overlap | seen | fit s | fit cpu s | RMSE | truth | NLPD |\n|{'---|' * 8}", flush=True)
     for n in map(int, arguments.rows.split(",")):

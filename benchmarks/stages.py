@@ -16,21 +16,22 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from spngp import SPNGPRegressor, learning
+from spngp import SPNGPRegressor
 from spngp.datasets import regional
+from spngp.learning import flow, posterior, tied
 from spngp.network import conditioning
 from spngp.structure.strategies import Compact
 
 STAGES: list[tuple[ModuleType | type, str, str]] = [
     (Compact, "regions", "cutting"),
-    (learning, "_fit_tied", "tied parameters"),
-    (learning, "_curvatures", "curvature"),
-    (learning, "_experts", "experts"),
+    (tied, "_fit_output", "tied parameters"),
+    (flow, "curvatures_of", "curvature"),
+    (flow, "learn_experts", "experts"),
     (conditioning, "condition", "evidence of own rows"),
-    (learning, "outliers", "outliers"),
-    (learning, "NearestContext", "context: index"),
+    (flow, "outliers", "outliers"),
+    (posterior, "NearestContext", "context: index"),
     (conditioning, "add_context", "context: search and factors"),
-    (learning, "noise_shapes", "shape of the noise"),
+    (flow, "noise_shapes", "shape of the noise"),
 ]
 
 

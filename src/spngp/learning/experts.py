@@ -1,0 +1,101 @@
+"""Experts: the tied parameters, moved in every region towards what its own rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from spngp._parallel import map_leaves
+from spngp._progress import Progress
+from spngp._typing import Array, Indices
+from spngp.leaf import ExactGP
+from spngp.learning.plan import Plan
+from spngp.learning.rows import at_most, blocks_of, observed
+from spngp.learning.tied import Tied
+from spngp.structure import Region, leaf_regions
+from spngp.training import Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
+
+# For the identity of a leaf region and an output: its experts, one per kernel.
+Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]
+# For an output and a kernel: minus the Hessian of the log evidence per row.
+Curvatures: TypeAlias = dict[tuple[int, int], Array]
+
+
+def curvatures_of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Curvatures:
+    """How the evidence of experts curves, from a few typical regions."""
+    if plan.hyperparameters != "adaptive" or not _adapts(tied.regions, plan):
+        return {}
+    distinct = list({region.rows.tobytes(): region.rows for region in leaf_regions(tied.regions)}.values())
+    typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
+    rows = [at_most(own, plan.block_size, rng) for own in typical]
+    return {
+        (k, j): mean_curvature(gp, blocks_of(rows, X, Y[:, k]), plan.n_jobs)
+        for k, kernels in enumerate(tied.gps)
+        for j, gp in enumerate(kernels)
+    }
+
+
+def learn_experts(
+    tied: Tied,
+    X: Array,
+    Y: Array,
+    curvatures: Curvatures,
+    plan: Plan,
+    rng: np.random.Generator,
+    convergence: Convergence,
+    progress: Progress,
+    before: tuple[Array, Experts] | None = None,
+) -> Experts:
+    """The experts of every leaf region and output.
+
+    ``before`` are the outputs and the experts of an earlier call: where outputs are the same, so are the experts.
+    """
+    leaves = leaf_regions(tied.regions)
+    adapts = _adapts(tied.regions, plan)
+    distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
+    tasks = [(region, k, j) for region in distinct.values() for k, gps in enumerate(tied.gps) for j in range(len(gps))]
+    progress.stage("experts", len(tasks) if adapts else 0)
+    used = {id(region): at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
+    rows = [own.size for own in used.values()]
+
+    def fit(task: tuple[Region, int, int]) -> ExactGP:
+        region, k, j = task
+        gp = tied.gps[k][j]
+        if (
+            before is not None
+            and adapts
+            and np.array_equal(before[0][region.rows, k], Y[region.rows, k], equal_nan=True)
+        ):
+            return before[1][id(region), k][j]
+        block = observed(used[id(region)], X, Y[:, k])
+        if not adapts or region is tied.regions or block[1].size < 2:
+            return gp
+        if plan.hyperparameters == "independent":
+            fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
+        else:
+            prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
+            fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
+        progress.advance()
+        return fitted
+
+    fitted: dict[tuple[bytes, int], list[ExactGP]] = {}
+    for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
+        fitted.setdefault((region.rows.tobytes(), k), []).append(gp)
+    return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied.gps))}
+
+
+def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
+    """So many of the items, evenly spaced."""
+    return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
+
+
+def _expert_std(name: str, plan: Plan) -> float:
+    shape = ("length_scale", "period", "alpha")
+    return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
+
+
+def _adapts(regions: Region, plan: Plan) -> bool:
+    """Whether experts are trained one by one; of a small set all rows went into the tied stage, and nothing is left."""
+    return plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)

@@ -1,0 +1,73 @@
+"""From standardised rows to a posterior network: regions, hyper-parameters and leaves, in that order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from spngp._parallel import one_blas_thread
+from spngp._progress import Progress
+from spngp._typing import Array
+from spngp.defaults import OVERLAP
+from spngp.defaults import overlap as default_overlap
+from spngp.leaf import ExactGP
+from spngp.learning.experts import Experts, curvatures_of, learn_experts
+from spngp.learning.plan import Plan
+from spngp.learning.posterior import Learnt, add_rows
+from spngp.learning.tied import learn_again, learn_tied
+from spngp.network import Node, conditioning
+from spngp.noise import GAUSSIAN
+from spngp.residuals import noise_shapes, outliers
+from spngp.structure import Region, build_network, tiling
+from spngp.training import Convergence
+
+
+def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
+    """Learn a network from standardised rows; NaN in Y is missing."""
+    convergence = Convergence()
+    doubts = plan.doubts_outliers and plan.hyperparameters != "fixed"
+    reach = plan.reach if doubts else np.full(Y.shape[1], np.inf)
+    sound = np.where(np.abs(Y) > reach, np.nan, Y)
+    largest = min(X.shape[0], plan.block_size)
+    share = OVERLAP if plan.overlap is None else 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
+    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
+    with one_blas_thread():
+        tied = learn_tied(X, sound, plan, rng, convergence, progress)
+        curvatures = curvatures_of(tied, X, sound, plan, rng)
+        experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
+        own, own_noise = None, None
+        if doubts:
+            prior = _prior(tied.regions, experts, plan)
+            own = conditioning.condition(prior, X, sound, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
+            own_noise = outliers(own, X, sound, plan.n_jobs)
+        if own_noise is not None:  # what was learnt from outputs in doubt is learnt again without
+            in_doubt = ~np.isnan(own_noise)
+            before, sound = (sound, experts), np.where(in_doubt, np.nan, sound)
+            tied = learn_again(tied, X, sound, in_doubt, plan)
+            experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)
+        prior = _prior(tied.regions, experts, plan)
+        progress.stage("leaves", 0)
+        tiles = [region.box for region in tiling(tied.regions)]
+        gaussian = [GAUSSIAN] * Y.shape[1]
+        overlap = plan.overlap
+        if overlap is None:
+            overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
+        unseen = Learnt(
+            prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
+        )
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own)
+        if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
+            shapes = noise_shapes(
+                learnt.network, Y.shape[1], own_noise, reach, plan.learns_noise_shape, rng, plan.n_jobs
+            )
+            learnt = replace(learnt, noise_shapes=shapes)
+    convergence.warn()
+    return learnt
+
+
+def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
+    def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
+        return list(zip(plan.labels, experts[id(region), k], strict=True))
+
+    return build_network(regions, labelled, len(plan.templates))
