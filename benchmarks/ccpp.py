@@ -81,6 +81,8 @@ def rows_apart(data: datasets.Dataset, folds: int = 10) -> None:
         f"{100 * squares[far].sum() / squares.sum():.0f} % of the squared error; RMSE of the others "
         f"{np.sqrt(squares[~far].mean()):.4f}"
     )
+    vacuum = data.X[far, data.inputs.index("vacuum")]
+    print(f"of these, {vacuum.size - np.unique(vacuum).size} share their value of vacuum with another one")
     rng = np.random.default_rng(1)
     tenths = [rng.choice(squares, squares.size // 10, replace=False).mean() for _ in range(10_000)]
     low, high = np.sqrt(np.quantile(tenths, [0.05, 0.95]))
