@@ -143,6 +143,7 @@ def test_settings_that_are_wrong(folder, tmp_path, text, message):
         (["-o", "m"], "--target"),
         (["-t", "y"], "--output"),
         (["-t", "y", "-o", "m", "--holdout", "1"], "--holdout"),
+        (["-t", "y", "-o", "m", "--seed", "-1"], "--seed"),
         (["-t", "y", "-o", "nowhere/m"], "nowhere: No such directory"),
         (["-t", "y", "-o", "."], "Is a directory"),
         (["-t", "y", "-o", "-"], "standard output"),

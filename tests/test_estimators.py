@@ -294,6 +294,26 @@ def test_fixed_noise_and_fixed_parameters_stay():
     assert {record["parameters"]["length_scale"] for record in model.regions_} == {0.5}
 
 
+@pytest.mark.parametrize("hyperparameters", ["fixed", "tied", "independent", "adaptive"])
+def test_with_all_parameters_fixed_there_is_one_result(hyperparameters):
+    X, y = wave(200)
+    kernel = SquaredExponential(Parameter(0.5, fixed=True), Parameter(1.0, fixed=True))
+    models = [
+        SPNGPRegressor(kernel, max_leaf_size=50, noise_variance=0.01, hyperparameters=name, random_state=0).fit(X, y)
+        for name in ("fixed", hyperparameters)
+    ]
+    assert len(models[0].regions_) > 1
+    np.testing.assert_array_equal(*(model.predict(X) for model in models))
+
+
+def test_repeated_rows_with_hardly_any_noise_are_survived():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, size=(120, 1))
+    X, y = np.r_[X, X[:20]], np.r_[np.sin(2 * X[:, 0]), np.sin(2 * X[:20, 0]) + 0.1]  # twenty rows measured twice
+    model = SPNGPRegressor(noise_variance=1e-12, max_leaf_size=30, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+
+
 def test_prediction_in_blocks_equals_prediction_at_once(monkeypatch):
     X, y = wave(150, 2)
     model = small(kernels=None).fit(X, y)
@@ -337,6 +357,14 @@ def test_identical_rows_constant_outputs_and_one_row():
         ({"kernels": "rbf"}, "kernels must be spngp or scikit-learn kernels, got 'rbf'"),
         ({"kernels": SquaredExponential([1.0, 2.0])}, "length_scale of SquaredExponential has 2 values"),
         ({"random_state": "seed"}, "random_state must be"),
+        ({"noise_variance": Parameter([0.1])}, "noise_variance must be one number, got"),
+        (
+            {"kernels": sk.RBF() + sk.WhiteKernel(), "noise_variance": 0.1},
+            "noise is given twice, by noise_variance=0.1",
+        ),
+        ({"structure": Compact(30, [1.0, 2.0])}, "length_scales must be 1 numbers > 0, one per input, got"),
+        ({"structure": Compact(30, [0.0])}, "length_scales must be 1 numbers > 0, one per input, got"),
+        ({"structure": RandomAxes(30, [1.0, 2.0])}, r"spacing must be one number or one per input \(1\), got"),
     ],
 )
 def test_bad_parameters_are_named(changes, message):
@@ -354,6 +382,7 @@ def test_bad_parameters_are_named(changes, message):
         ([[1.0], [2.0]], [np.nan, np.nan], "Input y contains NaN only, in output 0"),
         ([[1.0], [2.0]], [1.0], "y must have as many rows as X"),
         ([["a"], ["b"]], [1.0, 2.0], "could not convert string to float"),
+        (np.ma.masked_array([[1.0], [2.0]], [[True], [False]]), [1.0, 2.0], "X must not have masked values"),
     ],
 )
 def test_bad_data_is_named(X, y, message):
@@ -364,6 +393,9 @@ def test_bad_data_is_named(X, y, message):
 def test_predict_before_fit_and_with_other_columns():
     with pytest.raises(NotFittedError):
         small().predict([[0.0]])
+    for name in ("network_", "regions_", "log_evidence_", "outliers_"):
+        with pytest.raises(NotFittedError):
+            getattr(small(), name)
     X, y = wave(60, 2)
     with pytest.raises(ValueError, match="X has 1 features, but SPNGPRegressor is expecting 2"):
         small().fit(X, y).predict(X[:, :1])

@@ -5,10 +5,11 @@ import pytest
 from scipy import stats
 
 from spngp import GPRegressor, SPNGPRegressor, leaf
-from spngp.kernels import Matern, SquaredExponential
+from spngp.kernels import Matern, Parameter, SquaredExponential
 from spngp.leaf import ExactGP
 from spngp.network import Leaf, Split, Sum
 from spngp.network.conditioning import condition, no_factors
+from spngp.residuals import outliers
 
 
 def _naive(kernel, noise, X, y, weights, X_context, y_context, context_weights, X_new):
@@ -92,6 +93,32 @@ def test_planted_outliers_are_found_and_do_not_pull(model):
     assert np.abs(means - np.sin(near[:, 0])).mean() < pulled
     clean = model.fit(X_clean, y_clean)
     np.testing.assert_allclose(means, clean.predict(near), atol=0.05)
+
+
+@pytest.mark.parametrize("seed", [3, 12, 17])
+def test_an_outlier_hidden_by_a_larger_one_is_found(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, size=(150, 1))
+    y = 3 * np.sin(2 * X[:, 0]) + 10 + 0.2 * rng.normal(size=150)
+    y[5] += 30
+    y[40] -= 12
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    assert model.outliers_[:, 0].tolist() == [5, 40]
+    new = np.linspace(-2, 2, 200)[:, np.newaxis]
+    assert np.sqrt(np.mean((model.predict(new) - 3 * np.sin(2 * new[:, 0]) - 10) ** 2)) < 0.1
+
+
+def test_only_regions_near_outputs_in_doubt_are_looked_at_again():
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 1, 80)[:, np.newaxis]
+    Y = np.sin(6 * X) + 0.05 * rng.normal(size=X.shape)
+    Y[[10, 70]] += 5
+    halves = [Leaf(SquaredExponential(0.3, 1.0), Parameter(0.01, (1e-6, 1.0))) for _ in range(2)]
+    own = condition(Split(0, [0.5], halves), X, Y)
+    assert np.flatnonzero(~np.isnan(outliers(own, X, Y))).tolist() == [10, 70]
+    near = np.zeros(Y.shape, dtype=bool)
+    near[12] = True
+    assert np.flatnonzero(~np.isnan(outliers(own, X, Y, near=near))).tolist() == [10]
 
 
 def test_no_row_is_dropped_and_noise_tells_of_the_outliers():

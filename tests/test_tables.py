@@ -76,7 +76,7 @@ def test_compressed_parquet_and_standard_input(write, tmp_path, monkeypatch):
 
 def test_a_header_in_quotes_keeps_its_delimiters(write):
     content = '"a, or so","b\nc",y\n1,2,3\n'
-    with pytest.raises(ValueError, match="fields where the header"):  # names over several lines are not understood
+    with pytest.raises(ValueError, match="must have its header in one line"):
         Source(write(content)).table()
     assert Source(write('"a, or so",y\n1,3\n')).columns == ["a, or so", "y"]
 
@@ -103,6 +103,12 @@ def test_columns_that_are_not_numbers(write):
         [19724.5, 1.0, 12.0, 2024.0, 2.0, 2.0, 1.0, 0.0, 0.0],
         [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 0.0, 1.0, 1.0],
     ]
+
+
+@pytest.mark.parametrize("rows", ["0,250;1,125\n1;2,5", "1,250;1,125\n2,500;2,250", "1,25;1\n2,500;2"])
+def test_three_decimals_after_a_comma_are_no_thousands(write, rows):
+    inputs, _, _ = numbers(write(f"a;y\n{rows}\n"))
+    assert inputs[0][0] == float(rows.split(";")[0].replace(",", "."))
 
 
 def test_dates_in_other_forms(write, tmp_path):
@@ -168,6 +174,18 @@ def test_the_schema_of_a_fit_reads_later_tables(write):
         ("a,y\n1,2\n", {"dates": {"a": ["decade"]}}, "a date becomes days, year, .* got 'decade' for column 'a'"),
         ("a,y\n2024-13-01,2\n", {"dates": {"a": []}}, "row 1, column 'a': '2024-13-01' is not a date like"),
         ("a,y\nx,2\n", {"dates": {"a": []}, "date_format": "%d.%m.%Y"}, "'x' is not a date of the form '%d.%m.%Y'"),
+        (
+            "a,y\n31.02.2024,2\n",
+            {"dates": {"a": []}, "date_format": "%d.%m.%Y"},
+            "'31.02.2024' is not a date of",
+        ),
+        (
+            "a;y\n999;2\n1,000;3\n",
+            {},
+            "column 'a' holds '999' and '1,000', whose comma may stand for",
+        ),
+        ('"a\nb",y\n1,2\n', {}, "must have its header in one line: a quoted name goes on"),
+        (b"gr\xf6\xdfe,y\n1,2\n", {}, "is not text in UTF-8, its header at least; save it as UTF-8"),
         ("a,y\n2024-01-01,2\n2024-01-01T00:00Z,3\n", {"dates": {"a": []}}, "mixes dates with and without an offset"),
         ("a,y\n,2\n,3\n", {"impute": True}, "column 'a' has no values"),
         (b"a,y\n1,2\n\xff,3\n", {}, "is not UTF-8 text"),
@@ -221,9 +239,12 @@ def test_models_fitted_in_python_take_tables_too():
     class Unnamed:
         n_features_in_, n_outputs_ = 2, 1
 
-    named = schema_of(Named(), ["id", "b", "a", "y"], "t")
+    named = schema_of(Named(), ["b", "a", "y"], "t")
     assert named.columns == (Column("a"), Column("b"))
     assert named.targets == ("y",)
+    with pytest.raises(ValueError, match="t has the columns 'y', 'id' beside the inputs; a model fitted in"):
+        schema_of(Named(), ["b", "a", "y", "id"], "t")
+    assert schema_of(Named(), ["b", "a", "id"], "t", targets=False).targets == ()  # not what is predicted
     assert schema_of(Unnamed(), ["p", "q", "r"], "t").input_names == ["p", "q"]
     assert schema_of(Unnamed(), ["p", "q"], "t").targets == ()
     with pytest.raises(ValueError, match="has 4 columns; the model was fitted without names and needs its 2 inputs"):

@@ -141,6 +141,21 @@ def test_climbing_turns_back_where_the_covariance_is_indefinite():
     assert found[0] == pytest.approx(0.4, abs=1e-4)
 
 
+def test_climbing_stops_where_the_curvature_has_lost_a_direction():
+    flat = np.array([[1.0, 0.0], [0.0, 0.0]])
+    found = climb(lambda theta: (0.0, np.ones(2)), np.zeros(2), np.array([[-5.0, 5.0]] * 2), flat, 20, 1e-9)
+    np.testing.assert_array_equal(found, np.zeros(2))
+
+
+def test_a_gp_without_free_parameters_has_nothing_to_learn():
+    fixed = Parameter(1.0, fixed=True)
+    gp = ExactGP(SquaredExponential(fixed, fixed), fixed)
+    block = rows(20, 4)
+    assert mean_curvature(gp, [block]).shape == (0, 0)
+    prior = GaussianPrior.of(gp, lambda name: 1.0)
+    assert fit_adaptive(gp, block, prior, np.empty((0, 0)), 5, 1e-3) is gp
+
+
 def test_a_singular_start_is_survived():
     def objective(theta):
         if theta[0] > 0.5:

@@ -159,6 +159,7 @@ class NetworkRegressor(Regressor):
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y."""
+        check_is_fitted(self)
         n_observed = (~np.isnan(self._learnt.Y)).sum(axis=0)
         return float(self.network_.log_evidence - n_observed @ np.log(self._outputs.scale))
 
@@ -168,6 +169,7 @@ class NetworkRegressor(Regressor):
 
         In the units of X and y, but for the kernel's parameters, which are in standardised units.
         """
+        check_is_fitted(self)
         records = []
         noise_scales = self._outputs.scale * np.sqrt([shape.variance for shape in self.noise_shapes_])
         for leaf, box, weight in self.network_.responsibilities():

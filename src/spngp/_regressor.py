@@ -46,8 +46,11 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _templates(self, kernels: Any, d: int, outputs: Standardiser) -> list[list[ExactGP]]:
         """For each output, the kernels with their noise, in standardised units."""
         given = defaults.as_kernels(kernels, d)
-        for kernel, _ in given:
+        for kernel, noise in given:
             kernel._check_inputs(d)
+            if noise is not None and self.noise_variance is not None:
+                given_here = f"noise_variance={self.noise_variance!r}"
+                raise ValueError(f"noise is given twice, by {given_here} and by a WhiteKernel; give one of them")
         return [
             [
                 ExactGP(kernel, defaults.noise_parameter(self.noise_variance, float(scale)) if noise is None else noise)
@@ -57,8 +60,13 @@ class Regressor(RegressorMixin, BaseEstimator):
         ]
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        X = validate_data(self, X, dtype=np.float64, reset=reset)
+        X = self._checked_inputs(X, reset)
         return np.ascontiguousarray(X), np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
+
+    def _checked_inputs(self, X: Any, reset: bool) -> Array:
+        if np.ma.is_masked(X):
+            raise ValueError("X must not have masked values; fill them")
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
 
     def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:
         if y is None:
@@ -80,7 +88,7 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _blocks(self, X: Any, size: int | None = None) -> list[Array]:
         """Checked rows to predict, in standardised units, so many at a time."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._checked_inputs(X, reset=False)
         Z = self._inputs.apply(np.ascontiguousarray(X))
         size = size or _BLOCK
         return [Z[start : start + size] for start in range(0, Z.shape[0], size)]

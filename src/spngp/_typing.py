@@ -9,4 +9,5 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 RandomState: TypeAlias = int | np.random.Generator | None

@@ -68,6 +68,8 @@ def noise_parameter(noise_variance: float | Parameter | None, output_scale: floa
     if noise_variance is None:
         return Parameter(NOISE_START, (NOISE_STD_FLOOR**2, 4.0))
     if isinstance(noise_variance, Parameter):
+        if np.ndim(noise_variance.value):
+            raise ValueError(f"noise_variance must be one number, got {noise_variance!r}")
         factor = output_scale**-2
         bounds = None
         if noise_variance.bounds is not None:

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from spngp._parallel import map_leaves
-from spngp._typing import Array, Indices
+from spngp._typing import Array, Indices, Mask
 from spngp.network import Box, Leaf, Node
 from spngp.network.placement import log_path_weights, place, route
 from spngp.network.prediction import PlacedLeaf
@@ -23,11 +23,12 @@ _LEAST_NOISE = 1.5
 _EXPERTS, _COUNTING_WEIGHT, _ROWS = 12, 0.05, 2000
 
 
-def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None) -> Array | None:
+def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mask | None = None) -> Array | None:
     """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
 
     It is the squared residual: the most likely variance of noise that is theirs alone. ``own`` is the posterior given
-    X and Y, without context.
+    X and Y, without context. With ``near``, in the shape of Y, only regions that hold one of the outputs marked there
+    are looked at.
     """
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
@@ -41,8 +42,9 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None) -> Array 
         i = max(experts, key=lambda expert: log_weights[expert])
         fresh = ~seen[rows[i], k] & ~np.isnan(Y[rows[i], k])
         if 2 * int(fresh.sum()) > rows[i].size and rows[i].size <= _LARGEST_SCREENED:
-            chosen.append(i)
             seen[rows[i], k] = True
+            if near is None or near[rows[i], k].any():
+                chosen.append(i)
     own_noise = np.full(Y.shape, np.nan)
 
     def doubt(i: int) -> None:

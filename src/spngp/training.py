@@ -234,7 +234,7 @@ def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = No
     """
     theta, step = gp.theta, 0.03  # differences this coarse average over what a Newton step is to cross
     flat = 1e-6  # nats per row
-    if not blocks:
+    if not blocks or not theta.size:
         return flat * np.eye(theta.size)
 
     def of_block(block: Block) -> Array:
@@ -265,12 +265,15 @@ def climb(
     radius = 1.5  # a step in a log-parameter: the curvature may be another one further away
     for _ in range(max_evaluations - 1):
         held = (theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0)
-        if held.any():
-            free = ~held
-            step = np.zeros(theta.size)
-            step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-        else:
-            step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
+        try:
+            if held.any():
+                free = ~held
+                step = np.zeros(theta.size)
+                step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+            else:
+                step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
+        except np.linalg.LinAlgError:  # corrections have made it flat in some direction: no step to be had
+            break
         step *= min(1.0, radius / max(float(np.abs(step).max(initial=0.0)), 1e-300))
         trial = np.clip(theta + step, low, high)
         step = trial - theta
@@ -300,6 +303,8 @@ def fit_adaptive(
     ``curvature`` is that of the log evidence per row to begin with (see :func:`mean_curvature`). A few steps are all
     that is asked for, so an expert that could go further is no failure.
     """
+    if not gp.theta.size:
+        return gp
     n_rows = block[1].size
     start = n_rows * curvature + np.diag(prior.std**-2.0)
     with lent_memory():

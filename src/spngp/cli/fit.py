@@ -115,6 +115,8 @@ def fit(
         raise typer.BadParameter("give the column to predict", param_hint="--target")
     if not 0.0 <= settings.holdout < 1.0:
         raise typer.BadParameter(f"must be at least 0 and below 1, got {settings.holdout}", param_hint="--holdout")
+    if settings.seed < 0:
+        raise typer.BadParameter(f"must be a whole number >= 0, got {settings.seed}", param_hint="--seed")
     _show(_fit(data, settings, quiet=as_json), as_json)
 
 
@@ -155,7 +157,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
         note(f"spngp: {source.name}: {int((~known).sum()):,} rows without a target are left out")
         X, Y = X.filter(known), Y[known]
 
-    n_held_out = round(settings.holdout * Y.shape[0])
+    n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
     order = np.random.default_rng(settings.seed).permutation(Y.shape[0])
     test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     flat = Y.shape[1] == 1

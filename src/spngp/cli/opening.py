@@ -57,7 +57,7 @@ class TableForModel:
 
     def __init__(self, path: str, model: Any, *, targets: bool, impute: bool = False) -> None:
         self.source = Source(path)
-        self.schema: TableSchema = schema_of(model, self.source.columns, self.source.name)
+        self.schema: TableSchema = schema_of(model, self.source.columns, self.source.name, targets)
         self.schema.check(self.source.columns, self.source.name, targets)
         if targets and len(self.schema.targets) != model.n_outputs_:
             raise ValueError(f"{self.source.name} has no column for the model's {model.n_outputs_} outputs")

@@ -22,6 +22,8 @@ from spngp.residuals import noise_shapes, outliers
 from spngp.structure import Region, build_network, tiling
 from spngp.training import Convergence
 
+_SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
+
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn a network from standardised rows; NaN in Y is missing."""
@@ -36,13 +38,18 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         tied = learn_tied(X, sound, plan, rng, convergence, progress)
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
-        own, own_noise = None, None
-        if doubts:
+        own, own_noise, in_doubt = None, None, None
+        for _ in range(_SCREENINGS if doubts else 0):
             prior = _prior(tied.regions, experts, plan)
-            own = conditioning.condition(prior, X, sound, n_jobs=plan.n_jobs, keep=conditioning.no_factors)
-            own_noise = outliers(own, X, sound, plan.n_jobs)
-        if own_noise is not None:  # what was learnt from outputs in doubt is learnt again without
-            in_doubt = ~np.isnan(own_noise)
+            own = conditioning.condition(
+                prior, X, sound, own_noise=own_noise, known=own, n_jobs=plan.n_jobs, keep=conditioning.no_factors
+            )
+            found = outliers(own, X, sound, plan.n_jobs, near=in_doubt)
+            if found is None:
+                break
+            # what was learnt from outputs in doubt is learnt again without, and may then show others
+            own_noise = found if own_noise is None else np.where(np.isnan(found), own_noise, found)
+            in_doubt = ~np.isnan(found)
             before, sound = (sound, experts), np.where(in_doubt, np.nan, sound)
             tied = learn_again(tied, X, sound, in_doubt, plan)
             experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)

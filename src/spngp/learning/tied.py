@@ -14,7 +14,7 @@ import numpy as np
 
 from spngp._parallel import map_leaves
 from spngp._progress import Progress
-from spngp._typing import Array, Indices
+from spngp._typing import Array, Indices, Mask
 from spngp.leaf import ExactGP
 from spngp.learning.plan import Plan
 from spngp.learning.rows import at_most, blocks_of
@@ -71,7 +71,7 @@ def learn_tied(
     return Tied(tied, regions, scales, sampled)
 
 
-def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Array, plan: Plan) -> Tied:
+def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
     """The same regions, parameters learnt again where they came from outputs in doubt (here missing in Y)."""
     gps = list(tied.gps)
     for k in range(len(gps)):

@@ -51,6 +51,10 @@ class Compact:
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows; no random choice is made."""
         scales = np.ones(X.shape[1]) if self.length_scales is None else np.asarray(self.length_scales, dtype=float)
+        if scales.shape != (X.shape[1],) or not (scales > 0).all():
+            raise ValueError(
+                f"length_scales must be {X.shape[1]} numbers > 0, one per input, got {self.length_scales!r}"
+            )
         small = X.shape[0] <= self.whole_size
 
         def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
@@ -137,6 +141,8 @@ class RandomAxes:
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows."""
         lowest = X.min(axis=0)
+        if np.asarray(self.spacing).shape not in ((), (X.shape[1],)):
+            raise ValueError(f"spacing must be one number or one per input ({X.shape[1]}), got {self.spacing!r}")
 
         def positions(values: Array, axis: int) -> Array:
             low, high = float(values.min()), float(values.max())

@@ -22,6 +22,8 @@ _SAMPLE = 1 << 18  # bytes looked at to find the dialect
 _BLOCK = 1 << 22  # bytes of text parsed at a time
 _DELIMITERS = ",;\t|"
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_WHOLE = re.compile(r"[+-]?\d{1,3}")
 _DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+")
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x80\x04": "a pickle", b"\x80\x05": "a pickle", b"\x1f\x8b": "gzip"}
@@ -198,12 +200,16 @@ def _find_dialect(head: bytes, name: str) -> Dialect:
     text = head.decode(encoding, errors="replace")
     if "\0" in text:
         raise ValueError(f"{name} is neither CSV nor Parquet")
-    lines = text.splitlines()[:50]
+    lines = re.split("\r\n|\r|\n", text)[:50]
     if len(head) == _SAMPLE and len(lines) > 1:
         lines = lines[:-1]  # the last may be cut
     first = next((line for line in lines if line.strip()), "")
     if not first or first is not lines[0]:
         raise ValueError(f"{name} must begin with a header: its first line is blank")
+    if "\ufffd" in first:
+        raise ValueError(f"{name} is not text in UTF-8, its header at least; save it as UTF-8")
+    if first.count('"') % 2:
+        raise ValueError(f"{name} must have its header in one line: a quoted name goes on in the next")
     delimiter = _delimiter(lines)
     header = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
     decimal = "."
@@ -211,7 +217,25 @@ def _find_dialect(head: bytes, name: str) -> Dialect:
         fields = [field.strip() for row in csv.reader(lines[1:], delimiter=delimiter) for field in row]
         if any(map(_DECIMAL_COMMA.fullmatch, fields)) and not any(map(_DECIMAL_POINT.fullmatch, fields)):
             decimal = ","
+            _check_commas(lines[1:], delimiter, header, name)
     return Dialect(encoding, delimiter, decimal, header)
+
+
+def _check_commas(lines: list[str], delimiter: str, header: list[str], name: str) -> None:
+    """Raise an error if commas may as well separate thousands: a decimal comma makes 1,000 a thousandth of it."""
+    rows = [row for row in csv.reader(lines, delimiter=delimiter) if len(row) == len(header)]
+    columns = list(zip(*rows, strict=True))
+    numbers = [field.strip() for column in columns for field in column if "," in field]
+    if not all(map(_THOUSANDS.fullmatch, numbers)):
+        return
+    for label, column in zip(header, columns, strict=False):
+        whole = next((field.strip() for field in column if _WHOLE.fullmatch(field.strip())), None)
+        thousands = next((field.strip() for field in column if _THOUSANDS.fullmatch(field.strip())), None)
+        if whole and thousands:
+            raise ValueError(
+                f"{name}: column {label!r} holds {whole!r} and {thousands!r}, whose comma may stand for decimals or "
+                "thousands; write thousands without a comma, or decimals with a point"
+            )
 
 
 def _delimiter(lines: list[str]) -> str:

@@ -164,9 +164,10 @@ def learn_schema(declaration: Declaration, table: Any, reader: Reader) -> TableS
     return TableSchema(columns, tuple(declaration.targets), declaration.impute)
 
 
-def schema_of(model: Any, available: Sequence[str], source: str) -> TableSchema:
+def schema_of(model: Any, available: Sequence[str], source: str, targets: bool = True) -> TableSchema:
     """The schema saved with a model; for a model that was fitted in Python, numbers under the names it knows.
 
+    It knows no names of outputs: if these are needed (``targets``), they must be the only columns beside its inputs.
     One fitted without names takes the columns of the table as they stand: its inputs, then its outputs.
     """
     schema = getattr(model, "table_", None)
@@ -175,8 +176,16 @@ def schema_of(model: Any, available: Sequence[str], source: str) -> TableSchema:
     names = getattr(model, "feature_names_in_", None)
     d, p = int(model.n_features_in_), int(model.n_outputs_)
     if names is not None:
+        columns = tuple(Column(str(name)) for name in names)
+        if not targets:
+            return TableSchema(columns, ())
         rest = [name for name in available if name not in set(names)]
-        return TableSchema(tuple(Column(str(name)) for name in names), tuple(rest[-p:] if len(rest) >= p else ()))
+        if len(rest) > p:
+            raise ValueError(
+                f"{source} has the columns {', '.join(map(repr, rest))} beside the inputs; a model fitted in Python "
+                f"does not know the names of its outputs: leave in only the {p} it predicts"
+            )
+        return TableSchema(columns, tuple(rest) if len(rest) == p else ())
     if len(available) not in (d, d + p):
         raise ValueError(
             f"{source} has {len(available)} columns; the model was fitted without names and needs its {d} inputs, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -116,7 +117,7 @@ class Reader:
         except pa.ArrowInvalid as error:
             raise ValueError(f"date format {date_format!r} cannot be used: {error}") from None
         for row, (text, moment) in enumerate(zip(texts.to_pylist(), moments.to_pylist(), strict=True)):
-            if text is not None and moment is None:
+            if text is not None and (moment is None or (moment.day <= 3 and _is_impossible(text, date_format))):
                 raise self.error(row, name, f"{_short(text)} is not a date of the form {date_format!r}")
         return moments
 
@@ -156,3 +157,12 @@ def _numpy(column: Any) -> Array:
 def _short(text: Any) -> str:
     shown = repr(text)
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
+
+
+def _is_impossible(text: str, date_format: str) -> bool:
+    """Whether a month has no such day; Arrow counts on into the next one."""
+    try:
+        datetime.datetime.strptime(text, date_format)
+    except ValueError as error:
+        return "day is out of range" in str(error) or "day of month" in str(error)
+    return False
