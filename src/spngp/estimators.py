@@ -56,10 +56,11 @@ class SPNGPRegressor(NetworkRegressor):
         variance that outliers add). Always Gaussian where the noise or all hyper-parameters are fixed.
     outliers : {"doubt", "trust"}
         Whether an output gets a larger noise of its own if it lies more than five standard deviations off what all
-        other rows of its region say, and if these are better predicted without it (``outliers_`` tells which). No row
-        is dropped. All are trusted where the noise or all hyper-parameters are fixed, where hardly any noise was found,
-        in regions of fewer than 20 or more than 5,000 rows, and when they come by ``partial_fit``; but not a single one
-        a hundred times as far off as all others (one in 100,000): it is in doubt before anything is learnt from it.
+        other rows of its region say, and if these are better predicted without it (``outliers_`` tells which); its
+        region is then looked at again for others that it hid, eight standard deviations off. No row is dropped. All are
+        trusted where the noise or all hyper-parameters are fixed, where hardly any noise was found, in regions of fewer
+        than 20 or more than 5,000 rows, and when they come by ``partial_fit``; but not a single one a hundred times as
+        far off as all others (one in 100,000): it is in doubt before anything is learnt from it.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default, and where leaves are too small for more to pay.
     random_state : int, Generator or None

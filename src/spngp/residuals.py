@@ -16,7 +16,7 @@ from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
 # Outputs are in doubt if they lie so many standard deviations off what the others of their region say, and if without
 # them the others are better predicted. Regions of fewer or more rows are not looked at; nor are those whose noise is
 # below so many times its lower bound: where there is none, a surprise is a kernel's that does not fit.
-_DOUBTED = 5.0
+_DOUBTED, _DOUBTED_AGAIN = 5.0, 8.0  # at first, and when regions are looked at again without those found
 _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
 # The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
@@ -28,7 +28,7 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
 
     It is the squared residual: the most likely variance of noise that is theirs alone. ``own`` is the posterior given
     X and Y, without context. With ``near``, in the shape of Y, only regions that hold one of the outputs marked there
-    are looked at.
+    are looked at, and only for what a larger outlier hid: surprises of ordinary size would go on for ever.
     """
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
@@ -55,7 +55,7 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # some were taken together
-        found, squares = leaf.gp.outliers(_DOUBTED)
+        found, squares = leaf.gp.outliers(_DOUBTED if near is None else _DOUBTED_AGAIN)
         own_noise[observed[found], leaf.output] = squares
 
     map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])
