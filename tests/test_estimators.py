@@ -306,6 +306,7 @@ def test_with_all_parameters_fixed_there_is_one_result(hyperparameters):
     np.testing.assert_array_equal(*(model.predict(X) for model in models))
 
 
+@pytest.mark.filterwarnings("ignore:hyper-parameters")  # rounding decides whether the optimiser is content here
 def test_repeated_rows_with_hardly_any_noise_are_survived():
     rng = np.random.default_rng(1)
     X = rng.uniform(-2, 2, size=(120, 1))
