@@ -17,22 +17,21 @@ import warnings
 
 import numpy as np
 
-from accuracy import Rows, gpboost, standardised
-from spngp import SPNGPRegressor, datasets, defaults, metrics
-from spngp.kernels import Matern, Parameter
+from accuracy import Rows, gpboost, spngp_2_threads, standardised
+from defaults import kernel
+from spngp import SPNGPRegressor, datasets, metrics
 from spngp.predictive import GaussianMixture
 
 FAR = 1.0  # standard deviations of the output
 
 
 def with_defaults(rows: Rows, seed: int) -> GaussianMixture:
-    return SPNGPRegressor(random_state=seed, n_jobs=2).fit(*rows[:2]).predict_dist(rows[2])
+    return spngp_2_threads(rows[0], rows[1], seed)(rows[2])
 
 
 def plain(rows: Rows, seed: int) -> GaussianMixture:
-    kernel = Matern(1.5, defaults._length_scale(rows[0].shape[1], 1.0), Parameter(1.0, defaults.VARIANCE_BOUNDS))
     model = SPNGPRegressor(
-        kernels=[kernel],
+        kernels=kernel("M32", rows[0].shape[1]),
         hyperparameters="tied",
         overlap=1.0,
         outliers="trust",

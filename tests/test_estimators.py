@@ -394,6 +394,8 @@ def test_bad_data_is_named(X, y, message):
 def test_predict_before_fit_and_with_other_columns():
     with pytest.raises(NotFittedError):
         small().predict([[0.0]])
+    odd = pd.DataFrame({"x": [0.0, 1.0, 2.0], "_mask": [True, False, True]})  # a name like any other
+    assert np.isfinite(small().fit(odd, [1.0, 2.0, 3.0]).predict(odd)).all()
     for name in ("network_", "regions_", "log_evidence_", "outliers_"):
         with pytest.raises(NotFittedError):
             getattr(small(), name)

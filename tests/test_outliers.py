@@ -121,6 +121,15 @@ def test_only_regions_near_outputs_in_doubt_are_looked_at_again():
     assert np.flatnonzero(~np.isnan(outliers(own, X, Y, near=near))).tolist() == [10]
 
 
+def test_a_second_look_is_for_what_was_hidden_and_not_for_ordinary_surprises():
+    X = np.linspace(0, 1, 40)[:, np.newaxis]
+    Y = np.sin(6 * X) + 0.05 * np.random.default_rng(0).normal(size=X.shape)
+    Y[20] += 0.7  # six or seven standard deviations
+    own = condition(Leaf(SquaredExponential(0.3, 1.0), Parameter(0.01, (1e-6, 1.0))), X, Y)
+    assert np.flatnonzero(~np.isnan(outliers(own, X, Y))).tolist() == [20]
+    assert outliers(own, X, Y, near=np.ones(Y.shape, dtype=bool)) is None
+
+
 def test_no_row_is_dropped_and_noise_tells_of_the_outliers():
     planted = [30, 111, 200, 333]
     X, y = _series(400, planted)

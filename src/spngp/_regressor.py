@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from spngp import defaults
 from spngp._standardise import Standardiser
 from spngp._typing import Array
-from spngp._validation import as_outputs
+from spngp._validation import as_outputs, refuse_masked
 from spngp.leaf import ExactGP
 from spngp.predictive import GaussianMixture
 
@@ -64,8 +64,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         return np.ascontiguousarray(X), np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
 
     def _checked_inputs(self, X: Any, reset: bool) -> Array:
-        if np.ma.is_masked(X):
-            raise ValueError("X must not have masked values; fill them")
+        refuse_masked(X, "X")
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
 
     def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:

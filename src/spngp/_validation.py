@@ -10,12 +10,17 @@ import numpy as np
 from spngp._typing import Array
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise an error if some of the values are masked: as a plain array they would pass for real ones."""
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must not have masked values; fill them, or mark missing outputs by NaN")
+
+
 def as_floats(values: Any, name: str) -> Array:
     """``values`` as a float64 array, or a one-line error that names it."""
     if type(values) is np.ndarray and values.dtype == np.float64:
         return values
-    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
-        raise ValueError(f"{name} must not have masked values; fill them, or mark missing outputs by NaN")
+    refuse_masked(values, name)
     floats, kind = None, ""
     try:
         array = np.asarray(values)

@@ -164,5 +164,5 @@ def _is_impossible(text: str, date_format: str) -> bool:
     try:
         datetime.datetime.strptime(text, date_format)
     except ValueError as error:
-        return "day is out of range" in str(error) or "day of month" in str(error)
+        return str(error).startswith("day ")  # other errors are about the format, which Arrow may understand
     return False
