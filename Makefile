@@ -9,7 +9,7 @@ PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml setup.py src/spngp/_native.c
+$(STAMP): pyproject.toml setup.py src/spngp/_linalg/native.c
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'

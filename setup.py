@@ -13,8 +13,8 @@ _LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 setup(
     ext_modules=[
         Extension(
-            "spngp._native",
-            ["src/spngp/_native.c"],
+            "spngp._linalg._native",
+            ["src/spngp/_linalg/native.c"],
             extra_compile_args=["/O2"] if sys.platform == "win32" else _GCC,
             py_limited_api=_LIMITED,
             optional=True,

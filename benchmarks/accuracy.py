@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from spngp import SPNGPRegressor, datasets, metrics
-from spngp._standardise import Standardiser
+from spngp.estimators.standardise import Standardiser
 from spngp.predictive import GaussianMixture
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -20,10 +20,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from leaf import seconds
-from spngp import SPNGPRegressor, _compiled
-from spngp._linalg import Square, _dpotri
+from spngp import SPNGPRegressor
+from spngp._linalg import compiled as _compiled
+from spngp._linalg.square import Square, _dpotri
 from spngp.datasets import regional
-from spngp.evidence import evidence_of
+from spngp.gp.evidence import evidence_of
 from spngp.kernels import KernelSum, Matern, SquaredExponential
 
 LIBRARY = _compiled.library

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from accuracy import standardised
-from spngp import SPNGPRegressor, datasets, defaults, metrics
+from spngp import SPNGPRegressor, datasets, metrics
 from spngp.kernels import Kernel, Linear, Matern, Parameter, SquaredExponential
-from spngp.learning import Plan
+from spngp.learning import Plan, defaults
 
 SETS = ("yacht", "energy", "concrete", "airfoil", "wine", "ccpp", "kin40k", "naval", "pumadyn32nm", "keggdirected")
 SLOW = ("pumadyn32nm", "keggdirected")

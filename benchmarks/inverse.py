@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spngp._linalg import INVERTED_WHOLE, Square, _dpotri
+from spngp._linalg.square import INVERTED_WHOLE, Square, _dpotri
 
 SIZES = (30, 50, 75, 100, 150, 200, 250, 350, 500, 1000)
 CANDIDATES = (16, 32, 48, 64, 128)

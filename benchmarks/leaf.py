@@ -27,8 +27,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
-from spngp._linalg import Square, _dpotri
-from spngp.evidence import CompiledEvidence, Evidence, evidence_of
+from spngp._linalg.square import Square, _dpotri
+from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Kernel, Matern, SquaredExponential
 
 TARGETS = {100: 2.5, 250: 1.8, 500: 1.5, 1000: 1.5}

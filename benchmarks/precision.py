@@ -19,10 +19,11 @@ from scipy.linalg.lapack import spotrf, spotri, strtrs
 from threadpoolctl import threadpool_limits
 
 import accuracy
-from spngp import SPNGPRegressor, metrics, training
+from spngp import SPNGPRegressor, metrics
+from spngp.gp import optimisation as training
+from spngp.gp.exact import ExactGP
 from spngp.kernels.combination import KernelSum
 from spngp.kernels.stationary import Stationary
-from spngp.leaf import ExactGP
 
 Double = training.LeafEvidence
 failures = [0, 0]
@@ -103,7 +104,7 @@ class Single:
 
 def check() -> None:
     """The prototype is right where single precision suffices."""
-    from spngp import defaults
+    from spngp.learning import defaults
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 4))

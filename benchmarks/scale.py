@@ -32,10 +32,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spngp import SPNGPRegressor
-from spngp._linalg import Square, _dpotri
-from spngp._typing import Array
+from spngp._linalg.square import Square, _dpotri
+from spngp._support.types import Array
 from spngp.datasets import regional
-from spngp.evidence import CompiledEvidence
+from spngp.gp.evidence import CompiledEvidence
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 N_TEST = 100_000

@@ -5,7 +5,7 @@ import os
 import pytest
 from threadpoolctl import threadpool_limits
 
-from spngp import _compiled
+from spngp._linalg import compiled as _compiled
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a window
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from spngp._typing import Array
-from spngp._validation import as_floats
+from spngp._support.checks import as_floats
+from spngp._support.types import Array
 from spngp.predictive import GaussianMixture
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spngp._typing import Array
+from spngp._support.types import Array
 
 # Factors of the noise variance that are tried.
 _FACTORS = 4.0 ** np.arange(-2.0, 7.0)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
-from spngp._typing import Array, RandomState
-from spngp._validation import as_count, as_floats, as_generator
+from spngp._support.checks import as_count, as_floats, as_generator
+from spngp._support.types import Array, RandomState
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _CORE = 9.0  # standard deviations that hold all of a component but 1e-19

@@ -35,7 +35,7 @@ def demo(
         _run("report", model, test, "-o", page)
         look.append(f"{page}  open it in a browser")
     if compare:
-        from spngp import demo as comparison
+        from spngp.cli import comparison
 
         comparison.main(folder / "motorcycle.png")
         look.append(f"{folder / 'motorcycle.png'}  what three models believe")

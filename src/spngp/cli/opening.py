@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.io import load
 from spngp.tables.reading import Source
 from spngp.tables.schema import TableSchema, schema_of

@@ -37,7 +37,7 @@ def predict(
 
     import numpy as np
 
-    from spngp._progress import Progress
+    from spngp._support.progress import Progress
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
     from spngp.cli.terminal import note, print_json
     from spngp.tables.writing import TableWriter

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from spngp import metrics
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.predictive import GaussianMixture
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of the central intervals whose coverage is told

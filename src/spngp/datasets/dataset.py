@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from spngp._typing import Array, Indices, RandomState
-from spngp._validation import as_generator
+from spngp._support.checks import as_generator
+from spngp._support.types import Array, Indices, RandomState
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from spngp._typing import Array, RandomState
-from spngp._validation import as_count, as_generator
+from spngp._support.checks import as_count, as_generator
+from spngp._support.types import Array, RandomState
 from spngp.datasets.dataset import Dataset
 
 

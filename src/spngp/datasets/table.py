@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.datasets.dataset import Dataset
 from spngp.datasets.registry import Entry
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from spngp._atomic import replacing
+from spngp._support.atomic import replacing
 
 
 def write_text(path: Path, text: str) -> None:

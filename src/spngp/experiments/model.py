@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.experiments.cells import Cells
 from spngp.experiments.page import Page
 from spngp.kernels import Linear, Matern, Periodic, SquaredExponential

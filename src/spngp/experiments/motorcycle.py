@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from spngp import GPRegressor, SPNGPRegressor, datasets
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.experiments.cells import Cells, Row
 from spngp.experiments.files import markdown_table
 from spngp.experiments.page import Page

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.experiments.cells import Cells, Row
 from spngp.experiments.files import markdown_table
 from spngp.experiments.page import Page

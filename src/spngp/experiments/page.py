@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from spngp._atomic import replacing
+from spngp._support.atomic import replacing
 from spngp._version import __version__
 from spngp.experiments.cells import Row
 from spngp.experiments.files import csv_text, write_text

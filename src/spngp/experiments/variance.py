@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp import GPRegressor, SPNGPRegressor
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.committees import ProductOfExperts
 from spngp.experiments.cells import Cells, Row
 from spngp.experiments.files import markdown_table

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spngp._linalg import Square
+from spngp._linalg.square import Square
 from spngp.io.classes import SKLEARN, SKLEARN_KERNELS, Reference, class_of
 from spngp.io.deferred import Deferred, StoredGP, StoredLearnt
 from spngp.io.tensors import ModelFileError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from spngp.gp.exact import ExactGP
 from spngp.io.classes import Reference
-from spngp.leaf import ExactGP
 from spngp.learning import Learnt
 
 

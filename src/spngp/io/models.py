@@ -17,7 +17,7 @@ from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 SCHEMA = 1  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
-_ESTIMATORS = [name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.committees")]
+_ESTIMATORS = [name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.estimators.committees")]
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

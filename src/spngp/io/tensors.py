@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spngp._atomic import replacing
+from spngp._support.atomic import replacing
 
 # Names of dtypes in the header.
 _DTYPES: dict[str, np.dtype[Any]] = {

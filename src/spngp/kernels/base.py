@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from spngp._linalg import PackedGram, Square
-from spngp._typing import Array
-from spngp._validation import as_floats, as_rows
+from spngp._linalg.square import PackedGram, Square
+from spngp._support.checks import as_floats, as_rows
+from spngp._support.types import Array
 from spngp.kernels.parameter import ParameterTable, declare
 
 # Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.

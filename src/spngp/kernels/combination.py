@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg import PackedGram, Square, empty
-from spngp._typing import Array
+from spngp._linalg.square import PackedGram, Square, empty
+from spngp._support.types import Array
 from spngp.kernels.base import Evaluation, Kernel
 from spngp.kernels.parameter import ParameterTable
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spngp import _compiled
-from spngp._linalg import PackedGram, empty, pointer
-from spngp._typing import Array
+from spngp._linalg import compiled as _compiled
+from spngp._linalg.square import PackedGram, empty, pointer
+from spngp._support.types import Array
 
 if TYPE_CHECKING:
     from spngp.kernels.stationary import Stationary

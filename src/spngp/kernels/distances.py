@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from spngp._linalg import Square, empty
-from spngp._typing import Array
+from spngp._linalg.square import Square, empty
+from spngp._support.types import Array
 
 # Largest squared norm of features for which squared distances may be expanded into inner products.
 _EXPANDABLE = 1e4

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg import PackedGram, Square
-from spngp._typing import Array
-from spngp._validation import as_count
+from spngp._linalg.square import PackedGram, Square
+from spngp._support.checks import as_count
+from spngp._support.types import Array
 from spngp.kernels.base import Kernel
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spngp._typing import Array
-from spngp._validation import as_floats
+from spngp._support.checks import as_floats
+from spngp._support.types import Array
 
 # Unless bounds are given, optimisation may move a parameter this far either way from the value it was given:
 # wide enough to be no restriction, relative so that it holds in any units.

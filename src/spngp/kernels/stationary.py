@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spngp import _compiled
-from spngp._linalg import PackedGram, Square, empty
-from spngp._typing import Array
+from spngp._linalg import compiled as _compiled
+from spngp._linalg.square import PackedGram, Square, empty
+from spngp._support.types import Array
 from spngp.kernels.base import Kernel
 from spngp.kernels.compiled import CompiledEvaluation, CompiledFormula
 from spngp.kernels.distances import ExpandedDistances, SquaredDistances, squared_distances

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spngp.learning.flow import learn
+from spngp.learning.learnt import Learnt, add_rows
 from spngp.learning.plan import Plan, StrategyOf
-from spngp.learning.posterior import Learnt, add_rows
 from spngp.learning.tied import metric
 
 __all__ = ["Learnt", "Plan", "StrategyOf", "add_rows", "learn", "metric"]

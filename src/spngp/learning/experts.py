@@ -7,15 +7,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spngp._parallel import map_leaves
-from spngp._progress import Progress
-from spngp._typing import Array, Indices
-from spngp.leaf import ExactGP
+from spngp._support.progress import Progress
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array, Indices
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
+from spngp.learning.blocks import at_most, blocks_of, observed
 from spngp.learning.plan import Plan
-from spngp.learning.rows import at_most, blocks_of, observed
 from spngp.learning.tied import Tied
 from spngp.structure import Region, leaf_regions
-from spngp.training import Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
 # For the identity of a leaf region and an output: its experts, one per kernel.
 Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from spngp._parallel import one_blas_thread
-from spngp._progress import Progress
-from spngp._typing import Array
-from spngp.defaults import OVERLAP
-from spngp.defaults import overlap as default_overlap
-from spngp.leaf import ExactGP
+from spngp._support.progress import Progress
+from spngp._support.threads import one_blas_thread
+from spngp._support.types import Array
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Convergence
+from spngp.learning.defaults import OVERLAP
+from spngp.learning.defaults import overlap as default_overlap
+from spngp.learning.doubt import noise_shapes, outliers
 from spngp.learning.experts import Experts, curvatures_of, learn_experts
+from spngp.learning.learnt import Learnt, add_rows
 from spngp.learning.plan import Plan
-from spngp.learning.posterior import Learnt, add_rows
 from spngp.learning.tied import learn_again, learn_tied
 from spngp.network import Node, conditioning
 from spngp.noise import GAUSSIAN
-from spngp.residuals import noise_shapes, outliers
 from spngp.structure import Region, build_network, tiling
-from spngp.training import Convergence
 
 _SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
 

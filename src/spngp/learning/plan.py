@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from spngp._memory import Budget
-from spngp._typing import Array
-from spngp.leaf import ExactGP
+from spngp._support.memory import Budget
+from spngp._support.types import Array
+from spngp.gp.exact import ExactGP
 from spngp.structure import Strategy
 
 # Given length-scales: how to cut.

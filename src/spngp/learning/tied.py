@@ -12,14 +12,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spngp._parallel import map_leaves
-from spngp._progress import Progress
-from spngp._typing import Array, Indices, Mask
-from spngp.leaf import ExactGP
+from spngp._support.progress import Progress
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array, Indices, Mask
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block, Convergence, GaussianPrior, fit_tied
+from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
-from spngp.learning.rows import at_most, blocks_of
 from spngp.structure import Region, leaf_regions
-from spngp.training import Block, Convergence, GaussianPrior, fit_tied
 
 # Where all rows are one region, training starts from length-scales shorter by this factor if so many rows favour it
 # after so many evaluations.

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from spngp._linalg import NotPositiveDefiniteError
-from spngp._parallel import map_leaves
-from spngp._typing import Array, Indices
-from spngp._validation import as_floats, as_outputs, as_rows
-from spngp.leaf import ExactGP
-from spngp.network.box import Box
+from spngp._linalg.square import NotPositiveDefiniteError
+from spngp._support.checks import as_floats, as_outputs, as_rows
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array, Indices
+from spngp.box import Box
+from spngp.gp.exact import ExactGP
 from spngp.network.placement import Placed, log_path_weights, place, route
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from spngp._typing import Array, Indices, RandomState
-from spngp._validation import as_count, as_floats, as_rows
+from spngp._support.checks import as_count, as_floats, as_rows
+from spngp._support.types import Array, Indices, RandomState
+from spngp.box import Box
+from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, Parameter
-from spngp.leaf import ExactGP
 from spngp.network import conditioning, induced, prediction, sampling
-from spngp.network.box import Box
 from spngp.predictive import GaussianMixture
 
 

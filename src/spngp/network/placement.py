@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spngp._typing import Array, Indices
-from spngp.network.box import Box
+from spngp._support.types import Array, Indices
+from spngp.box import Box
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Node

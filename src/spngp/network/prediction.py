@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from spngp._parallel import map_leaves
-from spngp._typing import Array, Indices
-from spngp._validation import as_rows
-from spngp.network.box import Box
+from spngp._support.checks import as_rows
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array, Indices
+from spngp.box import Box
 from spngp.network.conditioning import check_inputs
 from spngp.network.placement import log_path_weights, place, route
 from spngp.noise import GAUSSIAN, NoiseShape

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from spngp._typing import Array, Indices, RandomState
-from spngp._validation import as_count, as_generator, as_rows
+from spngp._support.checks import as_count, as_generator, as_rows
+from spngp._support.types import Array, Indices, RandomState
 from spngp.network.conditioning import check_inputs
 from spngp.network.placement import place, route
 from spngp.noise import NoiseShape

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spngp._typing import Array
+from spngp._support.types import Array
 
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW = (
     "#0072b2",

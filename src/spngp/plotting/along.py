@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from spngp._typing import Array
-from spngp._validation import as_floats
+from spngp._support.checks import as_floats
+from spngp._support.types import Array
 from spngp.network import Node, prediction
 from spngp.plotting import _style
+from spngp.plotting.lines import as_line, input_names, line, one_column, training_rows, without_names
 from spngp.plotting.names import leaf_name, short_label
-from spngp.plotting.rows import as_line, input_names, line, one_column, training_rows, without_names
 
 
 class KernelWeightsDisplay:

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.stats import binom
 
 from spngp import metrics
-from spngp._typing import Array
-from spngp._validation import as_floats
+from spngp._support.checks import as_floats
+from spngp._support.types import Array
 from spngp.plotting import _style
-from spngp.plotting.rows import one_column, one_output
+from spngp.plotting.lines import one_column, one_output
 from spngp.predictive import GaussianMixture
 
 

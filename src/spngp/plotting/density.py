@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from spngp._typing import Array
-from spngp._validation import as_floats
+from spngp._support.checks import as_floats
+from spngp._support.types import Array
 from spngp.network import Node
 from spngp.plotting import _style
-from spngp.plotting.rows import as_line, input_names, line, one_column, one_output, training_rows, without_names
+from spngp.plotting.lines import as_line, input_names, line, one_column, one_output, training_rows, without_names
 from spngp.predictive import GaussianMixture
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from spngp._typing import Array
+from spngp._support.types import Array
 
 _SWEEPS = 12
 

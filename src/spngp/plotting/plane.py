@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from spngp._typing import Array
-from spngp._validation import as_count, as_floats
+from spngp._support.checks import as_count, as_floats
+from spngp._support.types import Array
 from spngp.plotting import _style
-from spngp.plotting.experts import ExpertRegion, expert_regions
-from spngp.plotting.rows import input_names, one_output, training_rows, without_names
+from spngp.plotting.expert_regions import ExpertRegion, expert_regions
+from spngp.plotting.lines import input_names, one_output, training_rows, without_names
 
 
 class PlaneDisplay:

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from spngp._validation import as_count
+from spngp._support.checks import as_count
 from spngp.plotting import _style
-from spngp.plotting.experts import ExpertRegion, box_sides, expert_regions
-from spngp.plotting.rows import input_names
+from spngp.plotting.expert_regions import ExpertRegion, box_sides, expert_regions
+from spngp.plotting.lines import input_names
 
 _SHOWN = 300  # tiles; smaller ones could not be told apart
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import binom
 
 from spngp import metrics
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.plotting.calibration import coverage_curve
-from spngp.report.rows import Judged
+from spngp.report.judged import Judged
 from spngp.report.text import Cell, number, packed, percent, table
 
 _POINTS = 1_500  # of the scatter plot

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.noise import GAUSSIAN
 from spngp.report.accuracy import Scores
-from spngp.report.rows import Judged, training_range
+from spngp.report.judged import Judged, training_range
 from spngp.report.text import Cell, escaped, number, percent, table
 
 

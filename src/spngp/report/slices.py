@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.plotting._style import limits, widened
-from spngp.plotting.rows import line, one_column, one_output, without_names
+from spngp.plotting.lines import line, one_column, one_output, without_names
 from spngp.predictive import GaussianMixture
 from spngp.report.text import number, packed
 

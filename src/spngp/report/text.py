@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._typing import Array
+from spngp._support.types import Array
 
 _LONGEST_NAME = 60
 

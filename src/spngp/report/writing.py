@@ -15,14 +15,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from spngp._atomic import replacing
+from spngp._support.atomic import replacing
 from spngp._version import __version__
 from spngp.network import Node
+from spngp.plotting.lines import input_names, training_rows
 from spngp.plotting.names import short_label
-from spngp.plotting.rows import input_names, training_rows
 from spngp.report import accuracy, card, text
-from spngp.report.regions import regions
-from spngp.report.rows import Judged, judged_rows, training_range
+from spngp.report.judged import Judged, judged_rows, training_range
+from spngp.report.region_explorer import regions
 from spngp.report.slices import slices
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spngp.leaf import ExactGP
+from spngp.gp.exact import ExactGP
 from spngp.network import Leaf, Node, Product, Split, Sum
 from spngp.structure.regions import Region, distinct_regions
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from spngp._typing import Array, Indices
+from spngp._support.types import Array, Indices
 from spngp.network import Box
 
 _FIRST = 8  # so many times the rows wanted are looked at, in the nearest tiles, to tell how far to look

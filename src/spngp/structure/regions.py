@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spngp._typing import Array, Indices
+from spngp._support.types import Array, Indices
 from spngp.network import Box
 
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from spngp._typing import Array, Indices
-from spngp._validation import as_count
+from spngp._support.checks import as_count
+from spngp._support.types import Array, Indices
 from spngp.network import Box
 from spngp.structure.regions import Cut, Region, grow
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spngp._typing import Array
+from spngp._support.types import Array
 from spngp.tables.values import Reader
 
 if TYPE_CHECKING:

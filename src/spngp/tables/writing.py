@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from spngp._atomic import replacing
+from spngp._support.atomic import replacing
 
 
 class TableWriter:

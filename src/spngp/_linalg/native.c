@@ -1,0 +1,346 @@
+/* The inner loops of stationary kernels: distances and formula in one pass, and the way back to the parameters.
+ *
+ * NumPy has no vectorised double-precision exp on processors without AVX-512, and a formula in NumPy takes several
+ * passes over memory. Loops here are written so that compilers vectorise them; for x86 they are compiled several times
+ * and the processor's own version is chosen on loading. spngp works without this file, only slower (_compiled.py).
+ *
+ * Features are n rows and m columns, column by column. A packed matrix is its strict lower triangle column by column.
+ */
+#ifndef Py_GIL_DISABLED
+#define Py_LIMITED_API 0x030B0000
+#endif
+#include <Python.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#error "exponential() needs every operation to be rounded to double as it is written"
+#endif
+
+/* Other compilers and C libraries get one version, for the least processor they are told to support. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+#if defined(_MSC_VER)
+#define EXPORTED __declspec(dllexport)
+#define INLINED static __forceinline
+#define restrict __restrict
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#define INLINED static inline __attribute__((always_inline))
+#endif
+
+/* To be raised with every change of a function's arguments, here and in _compiled.py. */
+EXPORTED int64_t version(void) { return 1; }
+
+/* Numbers as in _compiled.py. */
+enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
+
+#define CHUNK 512                /* entries worked on together: they stay in the first-level cache */
+#define FARTHEST 1e290           /* as in kernels/distances.py */
+#define LOWEST -708.0            /* exp of less is not a normal number: 0 here */
+#define HIGHEST 709.782712893384 /* exp of more is infinite */
+
+/* exp to one unit in the last place: x = k log 2 + r, Taylor's polynomial for |r| <= log(2)/2, k added to the exponent */
+INLINED double exponential(double x)
+{
+    const double to_integer = 0x1.8p52; /* adding it rounds to an integer, which then stands in the low bits */
+    double within = x < LOWEST ? LOWEST : (x > HIGHEST ? HIGHEST : x);
+    double shifted = within * 0x1.71547652b82fep0 + to_integer;
+    double k = shifted - to_integer;
+    double r = within - k * 0x1.62e42fefa0000p-1; /* log 2 without its last bits: the product is exact */
+    double p = 1.0 / 6227020800.0;
+    uint64_t k_bits, p_bits;
+    r = r - k * 0x1.cf79abc9e3b3ap-40;
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    memcpy(&k_bits, &shifted, sizeof k_bits);
+    memcpy(&p_bits, &p, sizeof p_bits);
+    p_bits += k_bits << 52;
+    memcpy(&p, &p_bits, sizeof p);
+    p = x < LOWEST ? 0.0 : p;
+    p = x > HIGHEST ? INFINITY : p;
+    return x != x ? x : p;
+}
+
+/* u <- squared distances of n rows from a point, given as its m features, `gap` apart */
+INLINED void squared_distances(double *restrict u, const double *restrict features, int64_t stride, int64_t n,
+                               int64_t m, const double *restrict point, int64_t gap)
+{
+    int64_t k = 0;
+    for (int64_t i = 0; i < n; i++)
+        u[i] = 0.0;
+    for (; k + 4 <= m; k += 4) {
+        const double *a = features + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double p = point[k * gap], q = point[(k + 1) * gap], r = point[(k + 2) * gap], s = point[(k + 3) * gap];
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p, f = b[i] - q, g = c[i] - r, h = d[i] - s;
+            u[i] += (e * e + f * f) + (g * g + h * h);
+        }
+    }
+    for (; k < m; k++) {
+        const double *a = features + k * stride, p = point[k * gap];
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p;
+            u[i] += e * e;
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        u[i] = u[i] > FARTHEST ? FARTHEST : u[i];
+}
+
+/* Replaces u, squared distances in the formula's own unit, by the covariance. Unless null, slope becomes its derivative
+ * by u, divided by -1/2, -1/2 and -1/6 for the Matern kernels; that of the squared exponential is minus the value. */
+INLINED void apply(enum formula formula, double *restrict u, double *restrict slope, int64_t n, double log_variance)
+{
+    switch (formula) {
+    case SQUARED_EXPONENTIAL:
+        for (int64_t i = 0; i < n; i++)
+            u[i] = exponential(log_variance - u[i]);
+        break;
+    case MATERN_12:
+        for (int64_t i = 0; i < n; i++) {
+            double s = sqrt(u[i]);
+            u[i] = exponential(log_variance - s);
+            if (slope) /* it has no limit at s = 0, where it multiplies a difference of zero */
+                slope[i] = s > 0.0 ? u[i] / s : 0.0;
+        }
+        break;
+    case MATERN_32:
+        for (int64_t i = 0; i < n; i++) {
+            double s = sqrt(u[i]), decay = exponential(log_variance - s);
+            u[i] = (1.0 + s) * decay;
+            if (slope)
+                slope[i] = decay;
+        }
+        break;
+    case MATERN_52:
+        for (int64_t i = 0; i < n; i++) {
+            double s = sqrt(u[i]), decay = exponential(log_variance - s);
+            u[i] = (1.0 + s * (1.0 + s * (1.0 / 3.0))) * decay;
+            if (slope)
+                slope[i] = (1.0 + s) * decay;
+        }
+        break;
+    }
+}
+
+/* Packed covariances of all pairs of rows; slope as above. Unless null, the lower triangle of A, without its diagonal,
+ * becomes the same, or has it added. */
+INLINED void covariances(enum formula formula, const double *features, int64_t n, int64_t m, double *value,
+                         double *slope, double log_variance, double *A, int adds)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j + 1; i < n; i += CHUNK) {
+            const int64_t size = n - i < CHUNK ? n - i : CHUNK;
+            double *column = A ? A + j * n + i : NULL;
+            squared_distances(value, features + i, n, size, m, features + j, n);
+            apply(formula, value, slope, size, log_variance);
+            if (A && adds)
+                for (int64_t l = 0; l < size; l++)
+                    column[l] += value[l];
+            else if (A)
+                memcpy(column, value, (size_t)size * sizeof *value);
+            value += size;
+            slope = slope ? slope + size : slope;
+        }
+}
+
+FOR_EACH_PROCESSOR EXPORTED void packed_gram(int64_t formula, const double *features, int64_t n, int64_t m,
+                                             double *value, double *slope, double log_variance)
+{
+    covariances((enum formula)formula, features, n, m, value, slope, log_variance, NULL, 0);
+}
+
+/* Adds to sums[0] the sum of g * value over rows paired with a point, and to sums[1 + k] that of g * slope * (difference
+ * of feature k)^2; at most CHUNK rows. */
+INLINED void add_sums(double *restrict sums, const double *restrict features, int64_t stride, int64_t n, int64_t m,
+                      const double *restrict point, const double *restrict g, const double *restrict value,
+                      const double *restrict slope)
+{
+    double w[CHUNK], total = 0.0;
+    int64_t k = 0;
+#pragma omp simd reduction(+ : total)
+    for (int64_t i = 0; i < n; i++) {
+        total += g[i] * value[i];
+        w[i] = g[i] * slope[i];
+    }
+    sums[0] += total;
+    for (; k + 4 <= m; k += 4) {
+        const double *a = features + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
+        const double *at = point + k * stride;
+        const double p = at[0], q = at[stride], r = at[2 * stride], s = at[3 * stride];
+        double by_a = 0.0, by_b = 0.0, by_c = 0.0, by_d = 0.0;
+#pragma omp simd reduction(+ : by_a, by_b, by_c, by_d)
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p, f = b[i] - q, h = c[i] - r, l = d[i] - s;
+            by_a += w[i] * e * e;
+            by_b += w[i] * f * f;
+            by_c += w[i] * h * h;
+            by_d += w[i] * l * l;
+        }
+        sums[1 + k] += by_a;
+        sums[2 + k] += by_b;
+        sums[3 + k] += by_c;
+        sums[4 + k] += by_d;
+    }
+    for (; k < m; k++) {
+        const double *a = features + k * stride, p = point[k * stride];
+        double by_a = 0.0;
+#pragma omp simd reduction(+ : by_a)
+        for (int64_t i = 0; i < n; i++) {
+            double e = a[i] - p;
+            by_a += w[i] * e * e;
+        }
+        sums[1 + k] += by_a;
+    }
+}
+
+/* The sums above over all pairs, for packed value and slope, and g packed or (`square`) an n x n matrix. */
+INLINED void sums_of_pairs(double *sums, const double *features, int64_t n, int64_t m, const double *g, int square,
+                           const double *value, const double *slope)
+{
+    memset(sums, 0, (size_t)(m + 1) * sizeof *sums);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j + 1; i < n; i += CHUNK) {
+            const int64_t size = n - i < CHUNK ? n - i : CHUNK;
+            add_sums(sums, features + i, n, size, m, features + j, square ? g + j * n + i : g, value, slope);
+            g += square ? 0 : size;
+            value += size;
+            slope += size;
+        }
+}
+
+FOR_EACH_PROCESSOR EXPORTED void packed_pullback(const double *features, int64_t n, int64_t m, const double *g,
+                                                 const double *value, const double *slope, double *sums)
+{
+    sums_of_pairs(sums, features, n, m, g, 0, value, slope);
+}
+
+/* out[i + stride * j] = (or += if `adds`) the covariance of row i of A and row j of B; if `lower`, for i >= j only. */
+FOR_EACH_PROCESSOR EXPORTED void gram(int64_t formula, const double *A, int64_t n_A, const double *B, int64_t n_B,
+                                      int64_t m, double *out, int64_t stride, int64_t lower, int64_t adds,
+                                      double log_variance)
+{
+    double u[CHUNK];
+    for (int64_t j = 0; j < n_B; j++)
+        for (int64_t start = lower ? j : 0; start < n_A; start += CHUNK) {
+            const int64_t size = n_A - start < CHUNK ? n_A - start : CHUNK;
+            double *column = out + stride * j + start;
+            squared_distances(u, A + start, n_A, size, m, B + j, n_B);
+            apply((enum formula)formula, u, NULL, size, log_variance);
+            if (adds)
+                for (int64_t i = 0; i < size; i++)
+                    column[i] += u[i];
+            else
+                memcpy(column, u, (size_t)size * sizeof *u);
+        }
+}
+
+/* Routines of LAPACK and BLAS, handed over as addresses. LAPACK in _linalg.py must list them in this order. */
+struct lapack {
+    void (*potrf)(char *, int *, double *, int *, int *);
+    void (*potri)(char *, int *, double *, int *, int *);
+    void (*trtri)(char *, char *, int *, double *, int *, int *);
+    void (*lauum)(char *, int *, double *, int *, int *);
+    void (*trsm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*trmm)(char *, char *, char *, char *, int *, int *, double *, double *, int *, double *, int *);
+    void (*trsv)(char *, char *, char *, int *, double *, int *, double *, int *);
+    void (*syr)(char *, int *, double *, double *, int *, double *, int *);
+};
+
+static void invert_triangle(const struct lapack *lapack, double *A, int n, int stride, int whole)
+{
+    int info, cut = (n / 2 + 7) / 8 * 8, rest = n - cut;
+    double one = 1.0, minus_one = -1.0, *B = A + cut, *D = A + cut + (int64_t)cut * stride;
+    if (n <= whole) {
+        lapack->trtri("L", "N", &n, A, &stride, &info);
+        return;
+    }
+    invert_triangle(lapack, D, rest, stride, whole);
+    lapack->trsm("R", "L", "N", "N", &rest, &cut, &minus_one, A, &stride, B, &stride);
+    lapack->trmm("L", "L", "N", "N", &rest, &cut, &one, D, &stride, B, &stride);
+    invert_triangle(lapack, A, cut, stride, whole);
+}
+
+/* Square.bound_invert of _linalg.py in one call: a factor is replaced by the inverse of its matrix. */
+EXPORTED void invert(const struct lapack *lapack, double *A, int64_t n, int64_t stride, int64_t whole)
+{
+    int size = (int)n, gap = (int)stride, info;
+    if (n <= whole) {
+        lapack->potri("L", &size, A, &gap, &info);
+        return;
+    }
+    invert_triangle(lapack, A, size, gap, whole < 16 ? 16 : (int)whole);
+    lapack->lauum("L", &size, A, &gap, &info);
+}
+
+/* Evidence of evidence.py in one call, for a sum of kernels. A is n x n; work is n * m + n * (n - 1) doubles for each part.
+ * results: y'(C^-1)y, log|C|, half the trace of C^-1 - alpha alpha', and for each part the sums of the pullback with
+ * C^-1 - alpha alpha'. Returns 0, or another number if C is not positive definite: then nothing is to be read. */
+FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_t whole, int64_t n, int64_t m,
+                                             int64_t n_parts, const int64_t *formulas, const double *X,
+                                             const double *scales, const double *log_variances, const double *y,
+                                             double *A, double *alpha, double *work, double *results, double diagonal)
+{
+    const int64_t n_pairs = n * (n - 1) / 2, per_part = n * m + 2 * n_pairs;
+    int size = (int)n, info, one = 1;
+    double minus_one = -1.0, quadratic = 0.0, log_determinant = 0.0, trace = 0.0;
+    for (int64_t part = 0; part < n_parts; part++) {
+        const enum formula formula = (enum formula)formulas[part];
+        double *features = work + part * per_part, *value = features + n * m;
+        double *slope = formula == SQUARED_EXPONENTIAL ? NULL : value + n_pairs;
+        for (int64_t k = 0; k < m; k++) {
+            const double scale = scales[part * m + k];
+            for (int64_t i = 0; i < n; i++)
+                features[k * n + i] = X[k * n + i] * scale;
+        }
+        covariances(formula, features, n, m, value, slope, log_variances[part], A, part > 0);
+    }
+    for (int64_t i = 0; i < n; i++)
+        A[i * n + i] = diagonal;
+    lapack->potrf("L", &size, A, &size, &info);
+    if (info || !isfinite(A[n * n - 1]))
+        return 1;
+    memcpy(alpha, y, (size_t)n * sizeof *y);
+    lapack->trsv("L", "N", "N", &size, A, &size, alpha, &one);
+    for (int64_t i = 0; i < n; i++) {
+        quadratic += alpha[i] * alpha[i];
+        log_determinant += 2.0 * log(A[i * n + i]);
+    }
+    lapack->trsv("L", "T", "N", &size, A, &size, alpha, &one);
+    invert(lapack, A, n, n, whole);
+    lapack->syr("L", &size, &minus_one, alpha, &one, A, &size);
+    for (int64_t i = 0; i < n; i++)
+        trace += 0.5 * A[i * n + i];
+    results[0] = quadratic;
+    results[1] = log_determinant;
+    results[2] = trace;
+    for (int64_t part = 0; part < n_parts; part++) {
+        const double *features = work + part * per_part, *value = features + n * m;
+        const double *slope = formulas[part] == SQUARED_EXPONENTIAL ? value : value + n_pairs;
+        sums_of_pairs(results + 3 + part * (m + 1), features, n, m, A, 1, value, slope);
+    }
+    return 0;
+}
+
+static struct PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "_native", .m_doc = "Called with ctypes by compiled.py.", .m_size = -1};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }

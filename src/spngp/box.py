@@ -1,0 +1,65 @@
+"""Axis-parallel boxes of input space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spngp._support.types import Array
+
+
+@dataclass(frozen=True)
+class Box:
+    """The rows x with low < x[axis] ≤ high for each (axis, low, high) listed; other axes are unbounded.
+
+    Examples
+    --------
+    >>> from spngp.network import Box
+    >>> left, right = Box().cut(0, [35.0])
+    >>> right
+    Box(x0 > 35)
+    >>> right.contains([[35.0], [35.1]])
+    array([False,  True])
+    """
+
+    sides: tuple[tuple[int, float, float], ...] = ()
+
+    EVERYWHERE: ClassVar[Box]
+
+    def side(self, axis: int) -> tuple[float, float]:
+        """Lower and upper limit along an axis."""
+        for own_axis, low, high in self.sides:
+            if own_axis == axis:
+                return low, high
+        return -math.inf, math.inf
+
+    def cut(self, axis: int, at: Sequence[float]) -> tuple[Box, ...]:
+        """The sub-boxes between cuts along one axis, from low to high."""
+        low, high = self.side(axis)
+        edges = [low, *at, high]
+        others = [side for side in self.sides if side[0] != axis]
+        return tuple(Box(tuple(sorted([*others, (axis, edges[i], edges[i + 1])]))) for i in range(len(edges) - 1))
+
+    def contains(self, X: Array) -> NDArray[np.bool_]:
+        """Which rows lie inside."""
+        X = np.asarray(X)
+        inside = np.ones(X.shape[0], dtype=bool)
+        for axis, low, high in self.sides:
+            inside &= (X[:, axis] > low) & (X[:, axis] <= high)
+        return inside
+
+    def __repr__(self) -> str:
+        def text(axis: int, low: float, high: float) -> str:
+            if low == -math.inf:
+                return f"x{axis} <= {high:g}"
+            return f"x{axis} > {low:g}" if high == math.inf else f"{low:g} < x{axis} <= {high:g}"
+
+        return f"Box({', '.join(text(*side) for side in self.sides) or 'everywhere'})"
+
+
+Box.EVERYWHERE = Box()

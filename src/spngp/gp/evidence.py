@@ -1,0 +1,159 @@
+"""The log evidence of one GP on fixed rows, with its gradient: what training calls again and again.
+
+Notation as in ``leaf.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from spngp._linalg import compiled as _compiled
+from spngp._linalg.square import INVERTED_WHOLE, LAPACK, Square, empty, pointer
+from spngp._support.types import Array
+from spngp.kernels import Kernel, KernelSum
+from spngp.kernels.compiled import CompiledFormula
+from spngp.kernels.stationary import Stationary, centre
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Evidence:
+    """The log evidence of fixed rows as a function of the parameters, with its gradient.
+
+    log p(y|X) = −½ yᵀC⁻¹y − ½ log|C| − n/2 log 2π (eq. 4, with the sign of its last terms put right), and
+    d log p / dK = ½ (alpha alphaᵀ − C⁻¹). Work space is set up once, so that an optimiser can call it cheaply; it
+    belongs to one thread at a time.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X, y : ndarray
+        Checked rows and their outputs.
+    """
+
+    def __init__(self, kernel: Kernel, X: Array, y: Array) -> None:
+        n = y.size
+        self._y = y
+        self._constant = -0.5 * n * LOG_2PI
+        self._square = Square(empty(n, n))
+        self._kernel = kernel.evaluation(X, self._square)
+        self._alpha, self._pairs = np.empty(n), empty(n * (n - 1) // 2)
+        self._solve = self._square.bound_solve(self._alpha)
+        self._solve_transposed = self._square.bound_solve(self._alpha, transposed=True)
+        self._invert = self._square.bound_invert()
+        self._subtract_outer = self._square.bound_subtract_outer(self._alpha)
+        self._pack = self._square.bound_pack(self._pairs)
+        self._unpacks: Array | None = None
+
+    def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
+        """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
+        square, alpha = self._square, self._alpha
+        gram = self._kernel.gram(values)
+        if gram.pairs is not self._unpacks:  # most kernels write into the same vector every time
+            self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
+        square.factor(gram, noise_variance, self._unpack)
+        alpha[:] = self._y
+        self._solve()
+        log_determinant = square.log_determinant()
+        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # no warning
+        if not math.isfinite(value):
+            raise out_of_range(self._y, square, log_determinant)
+        self._solve_transposed()
+        self._invert()
+        self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
+        g_diagonal = square.diagonal * 0.5
+        trace = float(np.add.reduce(g_diagonal))
+        if not math.isfinite(trace):
+            raise out_of_range(self._y, square, log_determinant)
+        self._pack()
+        # an entry below the diagonal stands for two of the matrix: its derivative is −pairs, with the sign put outside
+        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
+
+
+class CompiledEvidence:
+    """:class:`Evidence` for a sum of kernels whose formulas are compiled, in one call of the library.
+
+    Where a covariance needs jitter, or something is out of range, :class:`Evidence` takes over. It, too, belongs to one
+    thread at a time.
+    """
+
+    @staticmethod
+    def of(kernel: Kernel, X: Array, y: Array) -> CompiledEvidence | None:
+        """None if there is no library, or if it does not know the kernel."""
+        parts = kernel.parts if isinstance(kernel, KernelSum) else (kernel,)
+        known = [part for part in parts if isinstance(part, Stationary)]
+        formulas = [formula for part in known if (formula := part._compiled_formula(X.shape[1])) is not None]
+        if len(formulas) < len(parts) or y.size < 2:
+            return None
+        return CompiledEvidence(kernel, known, formulas, X, y)
+
+    def __init__(
+        self, kernel: Kernel, parts: list[Stationary], formulas: list[CompiledFormula], X: Array, y: Array
+    ) -> None:
+        assert _compiled.library is not None
+        n, m = X.shape
+        self._rows = (kernel, X, y)
+        self._fallback: Evidence | None = None
+        self._constant = -0.5 * n * LOG_2PI
+        first, variances, length_scales = 0, [], []
+        for part in parts:
+            size = part._table.values.size
+            places = first + np.arange(size)
+            variances.append(int(places[part._places["variance"]]))
+            length_scales.append(np.broadcast_to(places[part._places["length_scale"]], (m,)))
+            first += size
+        self._n_values = first
+        self._variances, self._length_scales = np.array(variances), np.array(length_scales)
+        self._units = np.array([[part._scale(part._table.values)] for part in parts])
+        self._slope_factors = np.array([[formula.slope_factor] for formula in formulas])
+        self._numbers = np.array([formula.number for formula in formulas], dtype=np.int64)
+        self._X, self._y = np.asfortranarray(X - centre(X)), np.ascontiguousarray(y)
+        self._scales, self._log_variances = np.empty((len(parts), m)), np.empty(len(parts))
+        self._results = np.empty(3 + len(parts) * (m + 1))
+        self._sums = self._results[3:].reshape(len(parts), m + 1)
+        self._work = (empty(n, n), np.empty(n), empty(len(parts) * (n * m + n * (n - 1))))
+        arrays = (self._numbers, self._X, self._scales, self._log_variances, self._y, *self._work, self._results)
+        addresses = [pointer(cast(Array, array)) for array in arrays]
+        sizes = (INVERTED_WHOLE, n, m, len(parts))
+        self._evaluate = partial(_compiled.library.evidence, ctypes.addressof(LAPACK), *sizes, *addresses)
+
+    def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
+        """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
+        variances = values[self._variances]
+        np.divide(self._units, values[self._length_scales], out=self._scales)
+        np.log(variances, out=self._log_variances)
+        failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance)
+        results = self._results.tolist()
+        if failed or not all(map(math.isfinite, results)):
+            if self._fallback is None:
+                self._fallback = Evidence(*self._rows)
+            return self._fallback(values, noise_variance)
+        quadratic, log_determinant, trace = results[:3]
+        value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
+        # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k; a length-scale for all inputs gathers their sums
+        by_inputs = 2.0 * self._slope_factors * self._sums[:, 1:]
+        gradient = np.bincount(self._length_scales.ravel(), by_inputs.ravel(), self._n_values).astype(
+            np.float64, copy=False
+        )
+        gradient[self._variances] = -(self._sums[:, 0] + variances * trace)
+        return value, gradient, -noise_variance * trace
+
+
+def evidence_of(kernel: Kernel, X: Array, y: Array) -> Evidence | CompiledEvidence:
+    """The faster of the two that knows the kernel."""
+    return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
+
+
+def out_of_range(y: Array, L: Square, log_determinant: float) -> Exception:
+    """Why an evidence is not finite: the covariance overflowed, or y is too large for it."""
+    if not math.isfinite(log_determinant):
+        return L.overflow()
+    return ValueError(
+        f"the log evidence of a leaf with {y.size} rows is out of range: y reaches {np.abs(y).max():g} where the "
+        f"prior expects about {math.exp(0.5 * log_determinant / y.size):g}; rescale y or the kernel's variance"
+    )

@@ -1,0 +1,426 @@
+"""One exact Gaussian process for one output: evidence with gradient, posterior, samples.
+
+Notation: X (n, d) rows, y their outputs, K the Gram matrix, C = K + noise·I, L its Cholesky factor,
+z = L⁻¹y and alpha = C⁻¹y. Equation numbers are those of Trapp et al. (2018).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._support.checks import as_count, as_floats, as_generator, as_outputs
+from spngp._support.types import Array, Indices, RandomState
+from spngp.gp.evidence import LOG_2PI, evidence_of, out_of_range
+from spngp.gp.row_weights import Repeats, merge
+from spngp.kernels import Kernel, Parameter
+from spngp.kernels.parameter import ParameterTable, declare
+
+_MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
+_BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
+
+
+def _overflow_is_checked() -> np.errstate:
+    """For code that looks at its result: no warning besides the error."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+class ExactGP:
+    """A Gaussian process with Gaussian noise, conditioned on any number of rows (none: the prior); immutable.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Covariance function of the latent function; its mean is zero.
+    noise_variance : float or Parameter
+        Variance of the noise, learnt unless fixed; 0 means none.
+
+    Attributes
+    ----------
+    log_evidence : float
+        log p(y | X) of the GP's own rows; 0 for the prior.
+    n_own, n_context : int
+        How many rows it was conditioned on, and how many more it only sees when it predicts.
+
+    Examples
+    --------
+    >>> from spngp.kernels import SquaredExponential
+    >>> from spngp.gp.exact import ExactGP
+    >>> gp = ExactGP(SquaredExponential(), noise_variance=0.01).condition([[0.0], [1.0]], [1.0, -1.0])
+    >>> mean, variance = gp.predict([[0.5]])
+    >>> round(float(variance[0]), 4)
+    0.0465
+    """
+
+    kernel: Kernel
+    log_evidence: float
+    n_own: int
+    _noise: ParameterTable
+    _X: Array
+    _y: Array
+    _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
+    _alpha: Array
+    _repeats: Repeats | None = None  # of own rows that occur several times and are one row of _X, with their mean in _y
+    _context_weights: Array | None = None  # of the rows after the own ones; None if all are one
+    _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
+
+    def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernel must be a spngp kernel, got {kernel!r}")
+        self.kernel = kernel
+        self._noise, _ = declare(
+            "a leaf",
+            {"noise_variance": noise_variance},
+            scalar=("noise_variance",),
+            may_be_zero=("noise_variance",),
+        )
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop all data, in the constructor and on a fresh copy."""
+        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
+        self._repeats, self._context_weights = None, None
+        self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
+        self._L = None
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise."""
+        return float(self._noise.values[0])
+
+    @property
+    def noise_is_fixed(self) -> bool:
+        """Whether training leaves the noise as it is."""
+        return not self._noise.free[0]
+
+    @property
+    def n_context(self) -> int:
+        """Rows that inform predictions but not the evidence."""
+        return self._y.size - self._n_first
+
+    @property
+    def _n_first(self) -> int:
+        """Own rows of the matrix: the distinct ones where equal rows were taken together."""
+        return self.n_own if self._repeats is None else self._repeats.counts.size
+
+    @property
+    def theta(self) -> Array:
+        """Logs of the free parameters: the kernel's, then the noise variance."""
+        return np.concatenate([self.kernel.theta, self._noise.theta])
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`, shape (len(theta), 2)."""
+        return np.concatenate([self.kernel.bounds, self._noise.bounds])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the free parameters, in the order of :attr:`theta`."""
+        return (*self.kernel.parameter_names, *self._noise.free_names)
+
+    def with_theta(self, theta: Array) -> ExactGP:
+        """The prior with the free parameters set to exp(theta)."""
+        theta = as_floats(theta, "theta")
+        split = self.kernel._table.n_free
+        if theta.shape != (split + self._noise.n_free,):
+            raise ValueError(f"theta must have shape ({split + self._noise.n_free},), got {theta.shape}")
+        gp = object.__new__(ExactGP)
+        gp.__dict__.update(self.__dict__)
+        gp._forget()
+        gp.kernel = self.kernel.with_theta(theta[:split])
+        gp._noise = self._noise.with_theta(theta[split:])
+        return gp
+
+    def has_prior_of(self, gp: ExactGP) -> bool:
+        """Whether this is ``gp`` conditioned on rows, or ``gp`` itself."""
+        return self.kernel is gp.kernel and self._noise is gp._noise
+
+    def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
+        """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
+        table = self.kernel._table
+        with _overflow_is_checked():
+            evidence = evidence_of(self.kernel, *self._checked(X, y, "X", "y"))
+            value, by_kernel, by_noise = evidence(table.values, self.noise_variance)
+        gradient = by_kernel[table.free]
+        return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
+
+    def condition(
+        self,
+        X: Any,
+        y: Any,
+        X_context: Any = None,
+        y_context: Any = None,
+        *,
+        weights: Array | None = None,
+        context_weights: Array | None = None,
+        keep_factor: bool = True,
+    ) -> ExactGP:
+        """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
+
+        ``X_context`` and ``y_context`` are rows that it also sees when it predicts but that do not enter
+        :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
+        the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
+        O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
+
+        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default.
+        """
+        X, y = self._checked(X, y, "X", "y")
+        if X_context is None:
+            if y_context is not None:
+                raise ValueError("y_context needs X_context, got None")
+            X_context, y_context = X[:0], y[:0]
+        else:
+            X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
+            if X_context.shape[1] != X.shape[1]:
+                raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
+        own, n_new = self._n_first, y.size
+        if n_new + y_context.size == 0:
+            return self.with_factor() if keep_factor else self
+        old_X = self._X if self._y.size else X[:0]
+        if old_X.shape[1] != X.shape[1]:
+            raise ValueError(f"X must have {old_X.shape[1]} columns as before, got {X.shape[1]}")
+        gp = copy.copy(self)
+        own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
+        gp.n_own = self.n_own + n_new
+        for given, size in ((weights, n_new), (context_weights, y_context.size)):
+            if given is not None and (given.shape != (size,) or not (given > 0).all()):
+                raise ValueError(f"weights must be {size} positive numbers, one per row, got {given!r}")
+        merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0
+        if merges or weights is not None or self._repeats is not None:
+            before = self._repeats or Repeats.of(np.ones(own))
+            rows = before.followed_by(Repeats.of(np.ones(n_new) if weights is None else weights))
+            if merges:
+                merged_X, merged_y, merged = merge(own_X, own_y, rows)
+                if merged_y.size < own_y.size:
+                    own_X, own_y, rows = merged_X, merged_y, merged
+            plain = rows.counts.size == gp.n_own and bool((rows.counts == 1.0).all())
+            gp._repeats = None if plain else rows
+        gp._X = np.vstack([own_X, old_X[own:], X_context])
+        gp._y = np.concatenate([own_y, self._y[own:], y_context])
+        if context_weights is not None or self._context_weights is not None:
+            known, new = self._context_weights, context_weights
+            old = np.ones(self.n_context) if known is None else known
+            gp._context_weights = np.concatenate([old, np.ones(y_context.size) if new is None else new])
+        try:
+            with _overflow_is_checked():
+                extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + n_new
+                first_factor = self._L.leading(own) if self._L is not None and extends else None
+                L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
+                gp._solve(L)
+                gp._L = L if keep_factor else None
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(
+                f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
+                f"shorten the length-scales or rescale X and y; the kernel is {self.kernel!r}"
+            ) from None
+        return gp
+
+    def _factor(self, known: Square | None, scratch: bool) -> tuple[Square, float]:
+        """Factor for own rows followed by context, and the jitter of the own rows; in scratch memory if asked.
+
+        Without jitter one factorisation serves all, or extends what is known of the first rows. Where jitter is needed,
+        own rows are factored as if they came at once and without context: neither changes the evidence.
+        """
+        X, n, own, noise = self._X, self._y.size, self._n_first, self._noise_per_row()
+        with contextlib.suppress(NotPositiveDefiniteError):
+            if known is not None:
+                return self._extend(known, X, noise, (0.0,)), 0.0
+            L = Square.scratch(n) if scratch else Square.zeros(n)
+            return L, L.factor_filled(partial(self.kernel.fill, X, L), noise, jitters=(0.0,))
+        L = Square.zeros(own)
+        jitter = L.factor_filled(partial(self.kernel.fill, X[:own], L), noise[:own])
+        return L if own == n else self._extend(L, X, noise + jitter, JITTERS), jitter
+
+    def _noise_per_row(self) -> Array:
+        """Variance of the noise of every row of the matrix."""
+        per_row, own = np.full(self._y.size, self.noise_variance), self._n_first
+        if self._repeats is not None:
+            per_row[:own] /= self._repeats.counts
+        if self._context_weights is not None:
+            per_row[own:] /= self._context_weights
+        return per_row
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether the Cholesky factor is in memory, 8n² bytes."""
+        return self._L is not None
+
+    def with_factor(self) -> ExactGP:
+        """The same GP with its Cholesky factor in memory."""
+        if self._L is not None or not self._y.size:
+            return self
+        gp = copy.copy(self)
+        gp._L = self._factor(None, scratch=False)[0]
+        return gp
+
+    def _present_factor(self) -> Square:
+        """The factor as kept, or made again in the thread's scratch memory, where it stays until the next one."""
+        if self._L is not None:
+            return self._L
+        return self._factor(None, scratch=True)[0]
+
+    def _extend(self, L: Square, X: Array, noise: Array, jitters: tuple[float, ...]) -> Square:
+        """From the factor of the first rows of X to that of all."""
+        n = L.n
+        return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise[n:], jitters)
+
+    def _solve(self, L: Square) -> None:
+        own, z = self._n_first, self._y.copy()
+        log_determinant = L.log_determinant()
+        L.solve(z)
+        quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
+        self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * LOG_2PI
+        if self._repeats is not None:
+            self.log_evidence += self._repeats.log_density(self.noise_variance)
+        L.solve_transposed(z)
+        if not math.isfinite(log_determinant + self.log_evidence) or not np.isfinite(z).all():
+            raise out_of_range(self._y, L, log_determinant)
+        self._alpha = z
+
+    def predict_mean(self, X: Any) -> Array:
+        """Mean at each row, without the cost of its variance (eq. 2)."""
+        X = self._rows(X, "X")
+        mean = np.zeros(X.shape[0])
+        if self._y.size:
+            with _overflow_is_checked():
+                for start in range(0, X.shape[0], _BLOCK):
+                    mean[start : start + _BLOCK] = self.kernel._gram(X[start : start + _BLOCK], self._X) @ self._alpha
+        return self._finite(mean, X)
+
+    def predict(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
+        """Mean and variance at each row: of a new observation, or of the latent function (eq. 2–3)."""
+        X = self._rows(X, "X")
+        with _overflow_is_checked():
+            mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
+            if self._y.size and X.shape[0]:
+                L = self._present_factor()
+                for start in range(0, X.shape[0], _BLOCK):
+                    block = slice(start, start + _BLOCK)
+                    cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
+                    mean[block] = self._alpha @ cross
+                    L.solve(cross)
+                    variance[block] -= np.einsum("ij,ij->j", cross, cross)
+                np.maximum(variance, 0.0, out=variance)
+        return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_variance, X)
+
+    def joint(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
+        """Mean and covariance matrix over the rows, of new observations or of the latent function (eq. 2–3)."""
+        X = self._rows(X, "X")
+        with _overflow_is_checked():
+            mean, covariance = np.zeros(X.shape[0]), self.kernel._gram(X, X)
+            if self._y.size:
+                cross = self.kernel._gram(X, self._X).T
+                mean = self._alpha @ cross
+                self._present_factor().solve(cross)
+                covariance -= cross.T @ cross
+        if not latent:
+            np.einsum("ii->i", covariance)[:] += self.noise_variance
+        return self._finite(mean, X), self._finite(covariance, X)
+
+    @property
+    def rows_seen_once(self) -> Indices:
+        """Positions of the own rows that :meth:`leave_one_out` can leave out: all but those taken together."""
+        return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts <= 1)
+
+    def outliers(self, limit: float) -> tuple[Indices, Array]:
+        """Own rows that mislead the others, and the squared residual of each.
+
+        Rows more than ``limit`` standard deviations off what all others say are looked at, farthest first. One is an
+        outlier if, without it, the others are better predicted, each by the rest: if the sum of their leave-one-out log
+        densities grows. Rows that were taken together, and context, play no part.
+        """
+        own = self._n_first
+        square = self._present_factor().leading(own)
+        if self._L is not None:  # else it is scratch memory, and may be overwritten
+            square = Square(square.array.copy(order="F"))
+        alpha = self._y[:own].copy()
+        square.solve(alpha)
+        square.solve_transposed(alpha)
+        square.bound_invert()()
+        diagonal, open_ = square.diagonal.copy(), np.zeros(own, dtype=bool)
+        open_[self.rows_seen_once] = True
+        kept = np.ones(own, dtype=bool)
+        found: list[int] = []
+        squares: list[float] = []
+        if not (alpha * alpha > limit * limit * diagonal)[open_].any():  # nearly always
+            return np.array(found, dtype=np.intp), np.array(squares)
+        P = np.tril(square.array) + np.tril(square.array, -1).T
+        while True:
+            z2 = np.where(open_, alpha * alpha / diagonal, 0.0)
+            i = int(np.argmax(z2))
+            if not z2[i] > limit * limit:
+                break
+            open_[i] = kept[i] = False
+            column = P[:, i].copy()
+            alpha_without = alpha - column * (alpha[i] / diagonal[i])
+            diagonal_without = np.where(kept, diagonal - column * (column / diagonal[i]), 1.0)
+            gains = np.log(diagonal_without / diagonal) - alpha_without**2 / diagonal_without + alpha**2 / diagonal
+            if float(gains[kept].sum()) > 0.0:
+                found.append(i)
+                squares.append((alpha[i] / diagonal[i]) ** 2)
+                P -= np.outer(column, column / diagonal[i])
+                alpha, diagonal = np.where(kept, alpha_without, 0.0), diagonal_without
+            else:
+                kept[i] = True
+        return np.array(found, dtype=np.intp), np.array(squares)
+
+    def leave_one_out(self, rows: Indices) -> tuple[Array, Array]:
+        """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
+
+        Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance.
+        """
+        columns = np.zeros((self._y.size, rows.size), order="F")
+        columns[rows, np.arange(rows.size)] = 1.0
+        self._present_factor().solve(columns)
+        precision = np.einsum("ij,ij->j", columns, columns)
+        return self._alpha[rows] / precision, np.maximum(1.0 / precision - self._noise_per_row()[rows], 0.0)
+
+    def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
+        """Joint samples over the rows of X, shape (n, n_samples)."""
+        n_samples = as_count(n_samples, "n_samples", 0)
+        mean, covariance = self.joint(X, latent)
+        normal = as_generator(random_state).standard_normal((n_samples, mean.size)).T
+        return mean[:, np.newaxis] + _square_root(covariance) @ normal
+
+    def _finite(self, values: Array, X: Array) -> Array:
+        """Values at the rows of X, or an error that says where they overflow."""
+        finite = np.isfinite(values)
+        if not finite.all():
+            row = int(np.argwhere(~finite)[0, 0])
+            raise ValueError(f"{self.kernel!r} overflows at row {row} of X, {X[row].tolist()}; rescale X")
+        return values
+
+    def _rows(self, X: Any, name: str) -> Array:
+        X = self.kernel._rows(X, name)
+        if self._y.size and X.shape[1] != self._X.shape[1]:
+            raise ValueError(f"{name} must have {self._X.shape[1]} columns as in training, got {X.shape[1]}")
+        return X
+
+    def _checked(self, X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
+        X = self.kernel._rows(X, X_name)
+        outputs = as_outputs(y, X.shape[0], y_name, missing=False)
+        if outputs.shape[1] != 1:
+            raise ValueError(f"{y_name} of a leaf must be one output, got {outputs.shape[1]}")
+        return X, np.ascontiguousarray(outputs[:, 0])
+
+    def __repr__(self) -> str:
+        rows = f", {self.n_own} rows" if self.n_own else ""
+        context = f" and {self.n_context} of context" if self.n_context else ""
+        return f"ExactGP({self.kernel!r}, noise_variance={self.noise_variance:g}{rows}{context})"
+
+
+def _square_root(covariance: Array) -> Array:
+    """A with A Aᵀ = covariance; by Cholesky, or by eigenvalues where rounding made it slightly indefinite."""
+    root = Square.zeros(covariance.shape[0])
+    try:
+        root.factor(PackedGram.pack(covariance), 0.0)
+    except NotPositiveDefiniteError:
+        values, vectors = np.linalg.eigh(covariance)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return root.array

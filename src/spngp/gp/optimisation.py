@@ -1,0 +1,312 @@
+"""Hyper-parameters: maxima of the log evidence, tied over experts or each on its own.
+
+``theta`` is the vector of free log-parameters of a GP: its kernel's, then its noise variance. A *block* is a pair of
+checked arrays (X, y): the rows of one expert.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
+
+from spngp._linalg.square import NotPositiveDefiniteError, lent_memory
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array
+from spngp.gp.evidence import evidence_of
+from spngp.gp.exact import ExactGP
+
+_LOG_OF_ANY = 690.0  # the log of any reasonable parameter is smaller
+
+Block: TypeAlias = tuple[Array, Array]
+Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
+
+
+@dataclass
+class Convergence:
+    """Counts the optimisations of one fit, so that it can warn once, in words, with the figures."""
+
+    runs: int = 0
+    unfinished: list[float] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def record(self, last_gain: float | None) -> None:
+        """Count one run; ``last_gain`` in nats per row if it was still climbing. Threads may call it."""
+        with self._lock:
+            self.runs += 1
+            if last_gain is not None:
+                self.unfinished.append(last_gain)
+
+    def warn(self) -> None:
+        """Warn if any run was still climbing when its evaluations were used up."""
+        if self.unfinished:
+            warnings.warn(
+                f"hyper-parameters: {len(self.unfinished)} of {self.runs} optimisations were still improving when they "
+                f"stopped, the worst by {max(self.unfinished):.2g} nats per row in its last step; predictions are "
+                "valid for the parameters reached",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+class TiedEvidence:
+    """Log evidence of a network of independent regions that share their experts' parameters, with its gradient.
+
+    Each block is a region with one expert per template under a sum with uniform weights, so
+    log Z = Σ_block logsumexp_k(log w_k + log Z_block,k) and ∇ log Z = Σ r_block,k ∇ log Z_block,k, with r the posterior
+    responsibility. ``theta`` holds the templates' parameters one after the other.
+    """
+
+    def __init__(self, templates: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None = None) -> None:
+        self.templates = list(templates)
+        self._sizes = [gp.theta.size for gp in self.templates]
+        self._n_jobs = n_jobs
+        self._n_blocks, self._rows = len(blocks), [y.size for _, y in blocks]
+        self._tasks = [(k, LeafEvidence(gp, *block)) for k, gp in enumerate(self.templates) for block in blocks]
+
+    @property
+    def theta(self) -> Array:
+        """Where the templates stand."""
+        return np.concatenate([gp.theta for gp in self.templates])
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`."""
+        return np.concatenate([gp.bounds for gp in self.templates])
+
+    def parts(self, theta: Array) -> list[Array]:
+        """Each template's share of ``theta``."""
+        return np.split(theta, np.cumsum(self._sizes)[:-1])
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Log evidence and gradient."""
+        parts = self.parts(theta)
+        results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs, self._rows)
+        values = np.array([value for value, _ in results]).reshape(len(parts), self._n_blocks)
+        values -= np.log(len(parts))
+        totals = logsumexp(values, axis=0)
+        responsibilities = np.exp(values - totals).reshape(-1)
+        gradients = [np.zeros(size) for size in self._sizes]
+        for (k, _), (_, gradient), responsibility in zip(self._tasks, results, responsibilities, strict=True):
+            gradients[k] += responsibility * gradient
+        return float(totals.sum()), np.concatenate(gradients)
+
+
+class LeafEvidence:
+    """Log evidence of one GP on one block as a function of ``theta``, with its gradient."""
+
+    def __init__(self, gp: ExactGP, X: Array, y: Array) -> None:
+        table = gp.kernel._table
+        self._values = np.append(table.values, gp._noise.values)
+        self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
+        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y)
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Log evidence and gradient."""
+        if theta.shape != self._free.shape or not float(np.abs(theta).max(initial=0.0)) < _LOG_OF_ANY:
+            self._gp.with_theta(theta)  # says what is wrong
+        values = self._values.copy()
+        values[self._free] = np.exp(theta)
+        value, by_kernel, by_noise = self._evidence(values[:-1], float(values[-1]))
+        return value, np.append(by_kernel, by_noise)[self._free]
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """An independent Gaussian on each free log-parameter; an infinite standard deviation leaves one alone."""
+
+    centre: Array
+    std: Array
+
+    @staticmethod
+    def of(gp: ExactGP, std_of: Callable[[str], float]) -> GaussianPrior:
+        """Centred at the parameters of ``gp``, with a standard deviation by the name of each."""
+        return GaussianPrior(gp.theta, np.array([std_of(name) for name in gp.parameter_names]))
+
+    def added_to(self, objective: Objective) -> Objective:
+        """The objective plus the log density (without its constant), and its gradient."""
+        precision = self.std**-2.0
+
+        def posterior(theta: Array) -> tuple[float, Array]:
+            value, gradient = objective(theta)
+            pull = precision * (theta - self.centre)
+            return value - 0.5 * float(pull @ (theta - self.centre)), gradient - pull
+
+        return posterior
+
+
+def maximise(
+    objective: Objective,
+    theta: Array,
+    bounds: Array,
+    n_rows: int,
+    max_evaluations: int,
+    tolerance: float = 1e-5,
+    convergence: Convergence | None = None,
+) -> Array:
+    """L-BFGS-B from ``theta``; stops when a step gains less than ``tolerance`` nats per row."""
+    if theta.size == 0:
+        return theta
+    best, best_theta = -np.inf, theta
+    gains: list[float] = []
+
+    def negative(point: Array) -> tuple[float, Array]:
+        nonlocal best, best_theta
+        try:
+            value, gradient = objective(point)
+        except NotPositiveDefiniteError:
+            if best == -np.inf:
+                raise  # not even the start can be evaluated
+            return 10.0 - best / n_rows, np.zeros(point.size)  # far worse than the best: the line search turns back
+        if value > best:
+            gains.append(value - best)
+            best, best_theta = value, point.copy()
+        return -value / n_rows, -gradient / n_rows
+
+    start = np.clip(theta, bounds[:, 0], bounds[:, 1])
+    options = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": 0.0, "gtol": 1e-4}
+    previous = np.inf
+
+    def small_step(intermediate_result: Any) -> None:
+        nonlocal previous
+        if previous - intermediate_result.fun < tolerance:
+            raise StopIteration
+        previous = intermediate_result.fun
+
+    found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=small_step)
+    if convergence is not None:
+        last = gains[-1] / n_rows if len(gains) > 1 else 0.0
+        convergence.record(last if found.status == 1 and last > 1e-2 else None)
+    return best_theta
+
+
+def fit_gp(gp: ExactGP, X: Any, y: Any, max_evaluations: int = 200) -> ExactGP:
+    """The prior of ``gp`` with free parameters moved to a local maximum of its log evidence on the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.kernels import SquaredExponential
+    >>> from spngp.gp.exact import ExactGP
+    >>> from spngp.gp.optimisation import fit_gp
+    >>> X = np.linspace(0, 10, 50)
+    >>> fitted = fit_gp(ExactGP(SquaredExponential(), 0.1), X, np.sin(X))
+    >>> fitted.condition(X, np.sin(X)).log_evidence > 100
+    True
+    """
+    X, y = gp._checked(X, y, "X", "y")
+    objective = LeafEvidence(gp, X, y)
+    return gp.with_theta(maximise(objective, gp.theta, gp.bounds, y.size, max_evaluations, tolerance=1e-7))
+
+
+def fit_tied(
+    templates: Sequence[ExactGP],
+    blocks: Sequence[Block],
+    max_evaluations: int,
+    *,
+    priors: Sequence[GaussianPrior] | None = None,
+    n_jobs: int | None = None,
+    convergence: Convergence | None = None,
+) -> list[ExactGP]:
+    """Templates moved to a maximum of their joint evidence on the blocks (see :class:`TiedEvidence`)."""
+    evidence = TiedEvidence(templates, blocks, n_jobs)
+    objective: Objective = evidence
+    if priors is not None:
+        centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
+        objective = GaussianPrior(centre, std).added_to(evidence)
+    n_rows = sum(y.size for _, y in blocks)
+    theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, convergence=convergence)
+    return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]
+
+
+def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = None) -> Array:
+    """Minus the Hessian of the log evidence per row, averaged over blocks, where ``gp`` stands.
+
+    By differences of gradients, so as many evaluations a block as there are parameters; directions in which the
+    evidence curves upwards count as flat.
+    """
+    theta, step = gp.theta, 0.03  # differences this coarse average over what a Newton step is to cross
+    flat = 1e-6  # nats per row
+    if not blocks or not theta.size:
+        return flat * np.eye(theta.size)
+
+    def of_block(block: Block) -> Array:
+        evidence = LeafEvidence(gp, *block)
+        try:
+            _, gradient = evidence(theta)
+            rows = [gradient - evidence(theta + step * unit)[1] for unit in np.eye(theta.size)]
+        except NotPositiveDefiniteError:
+            return np.zeros((theta.size, theta.size))
+        return np.array(rows) / (step * block[1].size)
+
+    mean = np.mean(map_leaves(of_block, blocks, n_jobs, [y.size for _, y in blocks]), axis=0)
+    values, vectors = np.linalg.eigh(0.5 * (mean + mean.T))
+    return np.asarray((vectors * np.maximum(values, flat)) @ vectors.T)
+
+
+def climb(
+    objective: Objective, theta: Array, bounds: Array, curvature: Array, max_evaluations: int, tolerance: float
+) -> Array:
+    """Newton steps from ``theta`` with a curvature known beforehand and corrected on the way (BFGS).
+
+    Made for many similar objectives: a curvature that fits most of them saves each the evaluations to find its own.
+    Ends when the next step promises to gain less than ``tolerance`` nats.
+    """
+    low, high = bounds[:, 0], bounds[:, 1]
+    theta = np.clip(theta, low, high)
+    value, gradient = objective(theta)
+    radius = 1.5  # a step in a log-parameter: the curvature may be another one further away
+    for _ in range(max_evaluations - 1):
+        held = (theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0)
+        try:
+            if held.any():
+                free = ~held
+                step = np.zeros(theta.size)
+                step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
+            else:
+                step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
+        except np.linalg.LinAlgError:  # corrections have made it flat in some direction: no step to be had
+            break
+        step *= min(1.0, radius / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        trial = np.clip(theta + step, low, high)
+        step = trial - theta
+        if gradient @ step - 0.5 * step @ curvature @ step < tolerance:
+            break
+        try:
+            new_value, new_gradient = objective(trial)
+        except NotPositiveDefiniteError:
+            radius = 0.25 * float(np.abs(step).max())
+            continue
+        bend = gradient - new_gradient
+        along = curvature @ step
+        if bend @ step > 1e-8 * (step @ along):
+            curvature = curvature - np.outer(along / (step @ along), along) + np.outer(bend / (bend @ step), bend)
+        if new_value > value:
+            theta, value, gradient = trial, new_value, new_gradient
+        else:
+            radius = 0.5 * float(np.abs(step).max())
+    return theta
+
+
+def fit_adaptive(
+    gp: ExactGP, block: Block, prior: GaussianPrior, curvature: Array, max_evaluations: int, tolerance: float
+) -> ExactGP:
+    """One expert moved towards the maximum of its evidence times a prior, usually around the tied values.
+
+    ``curvature`` is that of the log evidence per row to begin with (see :func:`mean_curvature`). A few steps are all
+    that is asked for, so an expert that could go further is no failure.
+    """
+    if not gp.theta.size:
+        return gp
+    n_rows = block[1].size
+    start = n_rows * curvature + np.diag(prior.std**-2.0)
+    with lent_memory():
+        objective = prior.added_to(LeafEvidence(gp, *block))
+        return gp.with_theta(climb(objective, gp.theta, gp.bounds, start, max_evaluations, tolerance * n_rows))

@@ -1,0 +1,74 @@
+"""Own rows of a leaf that weigh more or less than one: equal rows taken together without loss, and rows in doubt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from spngp._support.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """What each distinct row weighs, and what its outputs say besides their mean.
+
+    The noise of a row with weight w has variance σ²/w. For c outputs at one row with latent value f and weights w_j,
+    Π N(y_j; f, σ²/w_j) = N(ȳ; f, σ²/W) · (Π w_j / W)^½ · (2πσ²)^(−(c−1)/2) · exp(−S/2σ²), with W = Σ w_j, the
+    weighted mean ȳ and S = Σ w_j (y_j − ȳ)²: the mean with its own noise says all about f, and the rest is a constant
+    of the evidence.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (m,)
+        The weight W of each distinct row: how often it occurs, where all its rows have weight one.
+    scatter : float
+        The sum of S over all rows.
+    n_rows : int
+        How many rows there were.
+    log_weights : float
+        The sum of log w_j over them.
+    """
+
+    counts: Array
+    scatter: float
+    n_rows: int
+    log_weights: float
+
+    @staticmethod
+    def of(weights: Array) -> Repeats:
+        """Rows that are all distinct."""
+        return Repeats(weights, 0.0, weights.size, float(np.log(weights).sum()))
+
+    def followed_by(self, other: Repeats) -> Repeats:
+        """These rows and then the others."""
+        return Repeats(
+            np.concatenate([self.counts, other.counts]),
+            self.scatter + other.scatter,
+            self.n_rows + other.n_rows,
+            self.log_weights + other.log_weights,
+        )
+
+    def log_density(self, noise_variance: float) -> float:
+        """Log of the constant."""
+        merged = self.n_rows - self.counts.size
+        if merged == 0:
+            return 0.0
+        return -0.5 * (
+            float(np.log(self.counts).sum())
+            - self.log_weights
+            + merged * math.log(2.0 * math.pi * noise_variance)
+            + self.scatter / noise_variance
+        )
+
+
+def merge(X: Array, y: Array, rows: Repeats) -> tuple[Array, Array, Repeats]:
+    """Distinct rows in ascending order, the mean output of each, and what was left out."""
+    distinct, place = np.unique(X, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    totals: Array = np.bincount(place, rows.counts, distinct.shape[0]).astype(np.float64)
+    means = np.bincount(place, rows.counts * y, distinct.shape[0]) / totals
+    left = y - means[place]
+    scatter = rows.scatter + float((rows.counts * left) @ left)
+    return distinct, means, Repeats(totals, scatter, rows.n_rows, rows.log_weights)

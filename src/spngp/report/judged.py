@@ -1,0 +1,93 @@
+"""The rows a report judges a model by: held-out ones if there are any, else some of those it has learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spngp._support.checks import as_floats, as_outputs, as_rows
+from spngp._support.types import Array, Indices
+from spngp.plotting.lines import one_output, training_rows, without_names
+from spngp.predictive import GaussianMixture
+
+_TRAINING_ROWS = 2_000  # enough for residuals and surprises of rows already learnt from
+_HELD_OUT_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Rows with what was observed and predicted.
+
+    Attributes
+    ----------
+    X, Y : ndarray of shape (n, d) and (n, p)
+    mixtures : list of GaussianMixture
+        One per output.
+    labels : list of str
+        How to call each row.
+    held_out : bool
+        Whether the model has not seen them.
+    n_given : int
+        How many there were; more than here if a random sample was drawn.
+    """
+
+    X: Array
+    Y: Array
+    mixtures: list[GaussianMixture]
+    labels: list[str]
+    held_out: bool
+    n_given: int
+
+    def observed(self, output: int) -> tuple[Indices, GaussianMixture, Array]:
+        """Positions, mixtures and values of the rows whose output is not missing."""
+        rows = np.flatnonzero(~np.isnan(self.Y[:, output]))
+        mixture = self.mixtures[output]
+        parts = (mixture.log_weights, mixture.means, mixture.variances)
+        return rows, GaussianMixture(*(part[rows] for part in parts)), self.Y[rows, output]
+
+
+def training_range(X: Array) -> tuple[Array, Array]:
+    """Lowest and highest value of each input, a rounding error allowed for."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    margin = 1e-9 * (high - low) + 1e-12 * np.abs(high)
+    return low - margin, high + margin
+
+
+def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> Judged:
+    """The held-out rows X and y, or without them a sample of the training rows; samples are always the same."""
+    if (X is None) != (y is None):
+        raise ValueError(f"X and y must be given together, got {'no X' if X is None else 'no y'}")
+    held_out = X is not None
+    if held_out:
+        columns = getattr(X, "columns", None)
+        names = getattr(X, "index", None) if row_names is None and columns is not None else row_names
+        expected = getattr(model, "feature_names_in_", None)
+        if columns is not None and expected is not None and list(columns) != list(expected):
+            raise ValueError(f"X must have the columns {list(expected)} the model was fitted on, got {list(columns)}")
+        X = as_rows(X, "X")
+        Y = as_outputs(y, X.shape[0], "y", missing=True)
+        if Y.shape[1] != model.n_outputs_:
+            raise ValueError(f"y must have the model's {model.n_outputs_} outputs, got {Y.shape[1]}")
+        if X.shape[1] != model.n_features_in_:
+            raise ValueError(f"X must have the model's {model.n_features_in_} inputs, got {X.shape[1]}")
+        if X.shape[0] == 0 or np.isnan(Y).all():
+            raise ValueError(f"y must have at least one value that is not missing, got {X.shape[0]} rows without any")
+    else:
+        names = None
+        X, Y = training_rows(model)
+    labels = [str(name) for name in names] if names is not None else None
+    if labels is not None and len(labels) != X.shape[0]:
+        raise ValueError(f"row_names must have one name per row ({X.shape[0]}), got {len(labels)}")
+    n_given, most = X.shape[0], _HELD_OUT_ROWS if held_out else _TRAINING_ROWS
+    if n_given > most:
+        sample = np.sort(np.random.default_rng(0).choice(n_given, most, replace=False))
+    else:
+        sample = np.arange(n_given)
+    labels = [str(i) for i in sample] if labels is None else [labels[i] for i in sample]
+    X, Y = as_floats(X[sample], "X"), Y[sample]
+    mixture = without_names(model).predict_dist(X)
+    mixtures = [one_output(mixture, k) for k in range(model.n_outputs_)]
+    return Judged(X, Y, mixtures, labels, held_out, n_given)

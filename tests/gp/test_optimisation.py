@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from spngp import SPNGPRegressor
+from spngp._linalg.square import NotPositiveDefiniteError
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import (
+    Convergence,
+    GaussianPrior,
+    LeafEvidence,
+    TiedEvidence,
+    climb,
+    fit_adaptive,
+    fit_gp,
+    fit_tied,
+    maximise,
+    mean_curvature,
+)
+from spngp.kernels import Matern, Parameter, SquaredExponential
+from spngp.network import Leaf, Split, Sum
+
+pytestmark = pytest.mark.usefixtures("formulas")
+
+
+def rows(n, seed, d=2):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, np.sin(X[:, 0]) + 0.3 * rng.standard_normal(n)
+
+
+def central_differences(objective, theta):
+    step = 1e-5
+    return np.array(
+        [(objective(theta + step * e)[0] - objective(theta - step * e)[0]) / (2 * step) for e in np.eye(theta.size)]
+    )
+
+
+TEMPLATES = [
+    ExactGP(SquaredExponential([1.0, 2.0]), 0.2),
+    ExactGP(Matern(1.5, Parameter([0.7, 1.0], fixed=[True, False])), Parameter(0.1, fixed=True)),
+]
+
+
+@pytest.mark.parametrize("gp", TEMPLATES)
+def test_untied_gradient_equals_central_differences(gp):
+    objective = LeafEvidence(gp, *rows(25, 0))
+    np.testing.assert_allclose(objective(gp.theta)[1], central_differences(objective, gp.theta), rtol=1e-6, atol=1e-6)
+
+
+def test_tied_gradient_through_responsibilities_equals_central_differences():
+    objective = TiedEvidence(TEMPLATES, [rows(12, seed) for seed in range(3)])
+    theta = objective.theta + 0.1
+    gradient = objective(theta)[1]
+    np.testing.assert_allclose(gradient, central_differences(objective, theta), rtol=1e-6, atol=1e-6)
+    assert all(np.abs(part).max() > 1e-3 for part in objective.parts(gradient))  # both kernels have a say
+
+
+def test_tied_evidence_is_the_evidence_of_the_network():
+    X, y = rows(40, 1)
+    left = X[:, 0] <= 0
+    blocks = [(X[left], y[left]), (X[~left], y[~left])]
+    region = Sum([Leaf.of(gp) for gp in TEMPLATES])
+    posterior = Split(0, [0.0], [region, region]).condition(X, y)
+    objective = TiedEvidence(TEMPLATES, blocks)
+    value, gradient = objective(objective.theta)
+    assert value == pytest.approx(posterior.log_evidence, rel=1e-12)
+    # ∇ log Z = Σ r ∇ log Z_leaf, with the responsibilities of the posterior network
+    expected = [np.zeros(gp.theta.size) for gp in TEMPLATES]
+    for record in posterior.responsibilities():
+        k = 0 if isinstance(record.leaf.kernel, SquaredExponential) else 1
+        inside = record.box.contains(X)
+        expected[k] += record.weight * TEMPLATES[k].log_evidence_with_gradient(X[inside], y[inside])[1]
+    np.testing.assert_allclose(gradient, np.concatenate(expected), rtol=1e-9)
+
+
+def test_adaptive_gradient_equals_central_differences():
+    gp = TEMPLATES[0]
+    prior = GaussianPrior(gp.theta + 0.3, np.array([0.1, 0.5, np.inf, 1.0]))
+    objective = prior.added_to(LeafEvidence(gp, *rows(25, 0)))
+    np.testing.assert_allclose(objective(gp.theta)[1], central_differences(objective, gp.theta), rtol=1e-6, atol=1e-6)
+
+
+def test_training_climbs_to_a_stationary_point():
+    X, y = rows(80, 3)
+    fitted = fit_gp(TEMPLATES[0], X, y)
+    assert np.abs(fitted.log_evidence_with_gradient(X, y)[1]).max() < 0.05
+    assert fitted.condition(X, y).log_evidence > TEMPLATES[0].condition(X, y).log_evidence
+
+
+def test_a_tight_prior_holds_and_a_wide_one_lets_go():
+    gp, block = TEMPLATES[0], rows(80, 3)
+    curvature = mean_curvature(gp, [block])
+    tight = fit_adaptive(gp, block, GaussianPrior(gp.theta, np.full(4, 1e-4)), curvature, 50, 1e-6)
+    np.testing.assert_allclose(tight.theta, gp.theta, atol=1e-4)
+    wide = fit_adaptive(gp, block, GaussianPrior(gp.theta, np.full(4, np.inf)), curvature, 200, 1e-6)
+    gain = wide.condition(*block).log_evidence - gp.condition(*block).log_evidence
+    best = fit_tied([gp], [block], 200)[0].condition(*block).log_evidence - gp.condition(*block).log_evidence
+    assert 0.95 * best < gain <= best + 0.1
+
+
+def test_mean_curvature_is_minus_the_hessian_per_row():
+    gp, blocks = TEMPLATES[0], [rows(80, 3), rows(50, 4)]
+    gp = fit_tied([gp], blocks, 200)[0]  # near a maximum, where no direction curves upwards
+    expected = np.zeros((gp.theta.size, gp.theta.size))
+    for X, y in blocks:
+        for i, unit in enumerate(np.eye(gp.theta.size)):
+            ahead, behind = (
+                gp.with_theta(gp.theta + h * unit).log_evidence_with_gradient(X, y)[1] for h in (1e-4, -1e-4)
+            )
+            expected[i] -= (ahead - behind) / (2e-4 * y.size * len(blocks))
+    values, vectors = np.linalg.eigh(0.5 * (expected + expected.T))
+    expected = (vectors * np.maximum(values, 1e-6)) @ vectors.T
+    np.testing.assert_allclose(mean_curvature(gp, blocks), expected, rtol=0.1, atol=0.05 * np.abs(expected).max())
+
+
+def test_climbing_a_parabola_of_known_curvature_takes_one_step_and_stops_at_bounds():
+    curvature, top = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.3, -0.4])
+    visited = []
+
+    def parabola(theta):
+        visited.append(theta)
+        return -0.5 * (theta - top) @ curvature @ (theta - top), curvature @ (top - theta)
+
+    wide = np.array([[-5.0, 5.0], [-5.0, 5.0]])
+    np.testing.assert_allclose(climb(parabola, np.zeros(2), wide, curvature, 20, 1e-9), top, rtol=1e-9)
+    assert len(visited) == 2
+    wrong = climb(parabola, np.zeros(2), wide, 0.01 * np.eye(2), 50, 1e-12)  # far too flat: overshoots, and learns
+    np.testing.assert_allclose(wrong, top, atol=1e-5)
+    bounded = climb(parabola, np.zeros(2), np.array([[-1.0, 0.1], [-1.0, 1.0]]), curvature, 50, 1e-12)
+    np.testing.assert_allclose(bounded, [0.1, -0.4 + 0.5 * 0.2], atol=1e-6)  # the maximum along the edge
+
+
+def test_climbing_turns_back_where_the_covariance_is_indefinite():
+    def objective(theta):
+        if theta[0] > 0.5:
+            raise NotPositiveDefiniteError
+        return -((theta[0] - 0.4) ** 2), -2 * (theta - 0.4)
+
+    found = climb(objective, np.array([-3.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 50, 1e-12)
+    assert found[0] == pytest.approx(0.4, abs=1e-4)
+
+
+def test_climbing_stops_where_the_curvature_has_lost_a_direction():
+    flat = np.array([[1.0, 0.0], [0.0, 0.0]])
+    found = climb(lambda theta: (0.0, np.ones(2)), np.zeros(2), np.array([[-5.0, 5.0]] * 2), flat, 20, 1e-9)
+    np.testing.assert_array_equal(found, np.zeros(2))
+
+
+def test_a_gp_without_free_parameters_has_nothing_to_learn():
+    fixed = Parameter(1.0, fixed=True)
+    gp = ExactGP(SquaredExponential(fixed, fixed), fixed)
+    block = rows(20, 4)
+    assert mean_curvature(gp, [block]).shape == (0, 0)
+    prior = GaussianPrior.of(gp, lambda name: 1.0)
+    assert fit_adaptive(gp, block, prior, np.empty((0, 0)), 5, 1e-3) is gp
+
+
+def test_a_singular_start_is_survived():
+    def objective(theta):
+        if theta[0] > 0.5:
+            raise NotPositiveDefiniteError
+        return -((theta[0] - 0.4) ** 2), -2 * (theta - 0.4)
+
+    found = maximise(objective, np.array([-3.0]), np.array([[-5.0, 5.0]]), 1, 50, 1e-12)
+    assert found[0] == pytest.approx(0.4, abs=1e-4)
+
+
+def test_a_run_that_is_cut_short_warns_once_in_words():
+    X, y = rows(60, 4)
+    convergence = Convergence()
+    for _ in range(2):
+        fit_tied([TEMPLATES[0]], [(X, y)], 2, convergence=convergence)
+    with pytest.warns(ConvergenceWarning, match=r"2 of 2 optimisations were still improving .* nats per row") as caught:
+        convergence.warn()
+    assert len(caught) == 1
+
+
+def test_regions_are_cut_where_the_learnt_length_scales_are_short():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (2500, 2))
+    y = np.sin(15 * X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(2500)
+    model = SPNGPRegressor(
+        Matern(1.5, [1.0, 1.0]), max_leaf_size=300, hyperparameters="tied", random_state=0, n_jobs=2
+    ).fit(X, y)
+    assert model.score(X, y) > 0.98
+    assert model._learnt.scales[0] < 0.2 * model._learnt.scales[1]
+    finite = np.isfinite([record["low"] + record["high"] for record in model.regions_]).reshape(-1, 2, 2)
+    assert finite[:, :, 0].any(axis=1).all()  # every box is bounded along the short one
+
+
+@pytest.mark.parametrize(
+    ("theta", "message"),
+    [([800.0, 0.0, 0.0], "logs of positive finite numbers, got 800"), ([0.0], r"shape \(\d,\), got \(1,\)")],
+)
+def test_evidence_of_a_leaf_refuses_what_are_no_parameters(theta, message):
+    evidence = LeafEvidence(ExactGP(SquaredExponential(), 0.1), np.arange(4.0)[:, np.newaxis], np.arange(4.0))
+    with pytest.raises(ValueError, match=message):
+        evidence(np.array(theta))
