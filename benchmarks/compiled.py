@@ -55,7 +55,7 @@ def evaluation(name: str, n: int, d: int, rounds: int) -> str:
     calls: dict[str, Callable[[], object]] = {}
     for way in ("NumPy", "compiled"):
         with library(way == "compiled"):
-            calls[way] = partial(evidence_of(kernel, X, y), kernel._table.values, NOISE)
+            calls[way] = partial(evidence_of(kernel, X, y), kernel.parameters.values, NOISE)
     C, work = np.asfortranarray(kernel.gram(X) + NOISE * np.eye(n)), Square.zeros(n)
 
     def factor() -> None:

@@ -51,12 +51,12 @@ class Single:
 
     def _single(self, theta: np.ndarray) -> tuple[float, np.ndarray] | None:
         gp, n = self._gp, self._y.size
-        split = gp.kernel._table.n_free
-        values = gp.kernel._table.with_theta(theta[:split]).values
+        split = gp.kernel.parameters.n_free
+        values = gp.kernel.parameters.with_theta(theta[:split]).values
         noise = float(gp._noise.with_theta(theta[split:]).values[0])
         C, kept, start = None, [], 0
         for part in self._parts:
-            own = values[start : start + part._table.values.size].astype(np.float32)
+            own = values[start : start + part.parameters.values.size].astype(np.float32)
             start += own.size
             features = np.empty_like(self._X)
             part._write_features(self._X, own, features)
@@ -99,7 +99,7 @@ class Single:
             gradient.append(by)
         by_noise = noise * float(np.trace(G))
         whole = np.append(np.concatenate(gradient), by_noise)
-        return value, whole[np.append(gp.kernel._table.free, gp._noise.free)]
+        return value, whole[np.append(gp.kernel.parameters.free, gp._noise.free)]
 
 
 def check() -> None:

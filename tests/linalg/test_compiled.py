@@ -126,7 +126,7 @@ def test_the_evidence_equals_that_of_single_calls(name, n):
     compiled = evidence_of(kernel, X, y)
     assert isinstance(compiled, CompiledEvidence)
     for factor in (1.0, 1.3):  # other parameters in the same work space
-        values = kernel._table.values * factor
+        values = kernel.parameters.values * factor
         value, by_kernel, by_noise = compiled(values, 0.05)
         expected, expected_by_kernel, expected_by_noise = Evidence(kernel, X, y)(values, 0.05)
         np.testing.assert_allclose(value, expected, rtol=1e-11)
@@ -142,7 +142,7 @@ def test_where_jitter_is_needed_the_evidence_is_that_of_single_calls():
     kernel = SquaredExponential(0.5) + Matern(1.5, 0.5)
     compiled, single = evidence_of(kernel, X, y), Evidence(kernel, X, y)
     for noise in (0.1, 0.0, 0.2):  # and it recovers afterwards
-        found, expected = (evidence(kernel._table.values, noise) for evidence in (compiled, single))
+        found, expected = (evidence(kernel.parameters.values, noise) for evidence in (compiled, single))
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-10)
         if noise == 0.0:
             np.testing.assert_array_equal(found[1], expected[1])

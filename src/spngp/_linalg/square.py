@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.linalg import cython_blas, cython_lapack
 
-from spngp._linalg import compiled as _compiled
+from spngp._linalg import compiled
 from spngp._support.types import Array
 
 # Multiples of the mean diagonal tried in turn when a matrix is not positive definite in floating point.
@@ -259,9 +259,9 @@ class Square:
         """
         if self.n <= inverted_whole:
             return _bind(_dpotri, self._whole, self)
-        if _compiled.library is not None:
+        if compiled.library is not None:
             sizes = (self.n, self.array.strides[1] // 8, inverted_whole)
-            return _bind(_compiled.library.invert, (ctypes.addressof(LAPACK), self._lower[0], *sizes), self)
+            return _bind(compiled.library.invert, (ctypes.addressof(LAPACK), self._lower[0], *sizes), self)
         steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(_dlauum, self._whole, self)]
 
         def invert() -> None:

@@ -47,7 +47,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         """For each output, the kernels with their noise, in standardised units."""
         given = defaults.as_kernels(kernels, d)
         for kernel, noise in given:
-            kernel._check_inputs(d)
+            kernel.check_inputs(d)
             if noise is not None and self.noise_variance is not None:
                 given_here = f"noise_variance={self.noise_variance!r}"
                 raise ValueError(f"noise is given twice, by {given_here} and by a WhiteKernel; give one of them")

@@ -127,7 +127,7 @@ def _train(
     blocks = [block for block in blocks if block[1].size > 1]
     if not blocks:
         return gp
-    prior = GaussianPrior.of(start, lambda name: _VARIANCE_PRIOR_STD if name.split(".")[-1] == "variance" else np.inf)
+    prior = GaussianPrior.of(start, lambda which: _VARIANCE_PRIOR_STD if which.role == "variance" else np.inf)
     return fit_tied([gp], blocks, evaluations, priors=[prior], n_jobs=n_jobs, convergence=runs)[0]
 
 

@@ -8,18 +8,25 @@ from __future__ import annotations
 import ctypes
 import math
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
-from spngp._linalg import compiled as _compiled
+from spngp._linalg import compiled
 from spngp._linalg.square import INVERTED_WHOLE, LAPACK, Square, empty, pointer
 from spngp._support.types import Array
-from spngp.kernels import Kernel, KernelSum
-from spngp.kernels.compiled import CompiledFormula
-from spngp.kernels.stationary import Stationary, centre
+from spngp.kernels import Kernel
+from spngp.kernels.compiled_sum import CompiledSum, compiled_sum
+from spngp.kernels.stationary import centre
 
 LOG_2PI = math.log(2.0 * math.pi)
+
+
+class LogEvidence(Protocol):
+    """The log evidence of fixed rows as a function of the parameters, with its gradient."""
+
+    def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
+        """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
 
 
 class Evidence:
@@ -85,47 +92,31 @@ class CompiledEvidence:
     @staticmethod
     def of(kernel: Kernel, X: Array, y: Array) -> CompiledEvidence | None:
         """None if there is no library, or if it does not know the kernel."""
-        parts = kernel.parts if isinstance(kernel, KernelSum) else (kernel,)
-        known = [part for part in parts if isinstance(part, Stationary)]
-        formulas = [formula for part in known if (formula := part._compiled_formula(X.shape[1])) is not None]
-        if len(formulas) < len(parts) or y.size < 2:
-            return None
-        return CompiledEvidence(kernel, known, formulas, X, y)
+        parts = compiled_sum(kernel, X.shape[1])
+        return None if parts is None or y.size < 2 else CompiledEvidence(kernel, parts, X, y)
 
-    def __init__(
-        self, kernel: Kernel, parts: list[Stationary], formulas: list[CompiledFormula], X: Array, y: Array
-    ) -> None:
-        assert _compiled.library is not None
+    def __init__(self, kernel: Kernel, parts: CompiledSum, X: Array, y: Array) -> None:
+        assert compiled.library is not None
         n, m = X.shape
-        self._rows = (kernel, X, y)
+        n_parts = parts.numbers.size
+        self._rows, self._parts = (kernel, X, y), parts
         self._fallback: Evidence | None = None
         self._constant = -0.5 * n * LOG_2PI
-        first, variances, length_scales = 0, [], []
-        for part in parts:
-            size = part._table.values.size
-            places = first + np.arange(size)
-            variances.append(int(places[part._places["variance"]]))
-            length_scales.append(np.broadcast_to(places[part._places["length_scale"]], (m,)))
-            first += size
-        self._n_values = first
-        self._variances, self._length_scales = np.array(variances), np.array(length_scales)
-        self._units = np.array([[part._scale(part._table.values)] for part in parts])
-        self._slope_factors = np.array([[formula.slope_factor] for formula in formulas])
-        self._numbers = np.array([formula.number for formula in formulas], dtype=np.int64)
         self._X, self._y = np.asfortranarray(X - centre(X)), np.ascontiguousarray(y)
-        self._scales, self._log_variances = np.empty((len(parts), m)), np.empty(len(parts))
-        self._results = np.empty(3 + len(parts) * (m + 1))
-        self._sums = self._results[3:].reshape(len(parts), m + 1)
-        self._work = (empty(n, n), np.empty(n), empty(len(parts) * (n * m + n * (n - 1))))
-        arrays = (self._numbers, self._X, self._scales, self._log_variances, self._y, *self._work, self._results)
+        self._scales, self._log_variances = np.empty((n_parts, m)), np.empty(n_parts)
+        self._results = np.empty(3 + n_parts * (m + 1))
+        self._sums = self._results[3:].reshape(n_parts, m + 1)
+        self._work = (empty(n, n), np.empty(n), empty(n_parts * (n * m + n * (n - 1))))
+        arrays = (parts.numbers, self._X, self._scales, self._log_variances, self._y, *self._work, self._results)
         addresses = [pointer(cast(Array, array)) for array in arrays]
-        sizes = (INVERTED_WHOLE, n, m, len(parts))
-        self._evaluate = partial(_compiled.library.evidence, ctypes.addressof(LAPACK), *sizes, *addresses)
+        sizes = (INVERTED_WHOLE, n, m, n_parts)
+        self._evaluate = partial(compiled.library.evidence, ctypes.addressof(LAPACK), *sizes, *addresses)
 
     def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
-        variances = values[self._variances]
-        np.divide(self._units, values[self._length_scales], out=self._scales)
+        parts = self._parts
+        variances = values[parts.variances]
+        np.divide(parts.units, values[parts.length_scales], out=self._scales)
         np.log(variances, out=self._log_variances)
         failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance)
         results = self._results.tolist()
@@ -136,15 +127,15 @@ class CompiledEvidence:
         quadratic, log_determinant, trace = results[:3]
         value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
         # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k; a length-scale for all inputs gathers their sums
-        by_inputs = 2.0 * self._slope_factors * self._sums[:, 1:]
-        gradient = np.bincount(self._length_scales.ravel(), by_inputs.ravel(), self._n_values).astype(
+        by_inputs = 2.0 * parts.slope_factors * self._sums[:, 1:]
+        gradient = np.bincount(parts.length_scales.ravel(), by_inputs.ravel(), parts.n_values).astype(
             np.float64, copy=False
         )
-        gradient[self._variances] = -(self._sums[:, 0] + variances * trace)
+        gradient[parts.variances] = -(self._sums[:, 0] + variances * trace)
         return value, gradient, -noise_variance * trace
 
 
-def evidence_of(kernel: Kernel, X: Array, y: Array) -> Evidence | CompiledEvidence:
+def evidence_of(kernel: Kernel, X: Array, y: Array) -> LogEvidence:
     """The faster of the two that knows the kernel."""
     return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
 

@@ -20,7 +20,7 @@ from spngp._support.types import Array, Indices, RandomState
 from spngp.gp.evidence import LOG_2PI, evidence_of, out_of_range
 from spngp.gp.row_weights import Repeats, merge
 from spngp.kernels import Kernel, Parameter
-from spngp.kernels.parameter import ParameterTable, declare
+from spngp.kernels.parameter import Identity, ParameterTable, declare
 
 _MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
 _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
@@ -122,12 +122,17 @@ class ExactGP:
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the free parameters, in the order of :attr:`theta`."""
-        return (*self.kernel.parameter_names, *self._noise.free_names)
+        return tuple(identity.name for identity in self.free_parameters)
+
+    @property
+    def free_parameters(self) -> tuple[Identity, ...]:
+        """Which parameters are free, in the order of :attr:`theta`."""
+        return (*self.kernel.free_parameters, *self._noise.free_identities)
 
     def with_theta(self, theta: Array) -> ExactGP:
         """The prior with the free parameters set to exp(theta)."""
         theta = as_floats(theta, "theta")
-        split = self.kernel._table.n_free
+        split = self.kernel.parameters.n_free
         if theta.shape != (split + self._noise.n_free,):
             raise ValueError(f"theta must have shape ({split + self._noise.n_free},), got {theta.shape}")
         gp = object.__new__(ExactGP)
@@ -143,7 +148,7 @@ class ExactGP:
 
     def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
         """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
-        table = self.kernel._table
+        table = self.kernel.parameters
         with _overflow_is_checked():
             evidence = evidence_of(self.kernel, *self._checked(X, y, "X", "y"))
             value, by_kernel, by_noise = evidence(table.values, self.noise_variance)
@@ -268,7 +273,7 @@ class ExactGP:
     def _extend(self, L: Square, X: Array, noise: Array, jitters: tuple[float, ...]) -> Square:
         """From the factor of the first rows of X to that of all."""
         n = L.n
-        return L.extended(self.kernel._gram(X[:n], X[n:]), self.kernel.packed(X[n:]), noise[n:], jitters)
+        return L.extended(self.kernel.covariances(X[:n], X[n:]), self.kernel.packed(X[n:]), noise[n:], jitters)
 
     def _solve(self, L: Square) -> None:
         own, z = self._n_first, self._y.copy()
@@ -290,19 +295,19 @@ class ExactGP:
         if self._y.size:
             with _overflow_is_checked():
                 for start in range(0, X.shape[0], _BLOCK):
-                    mean[start : start + _BLOCK] = self.kernel._gram(X[start : start + _BLOCK], self._X) @ self._alpha
+                    mean[start : start + _BLOCK] = self.kernel.covariances(X[start : start + _BLOCK], self._X) @ self._alpha
         return self._finite(mean, X)
 
     def predict(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
         """Mean and variance at each row: of a new observation, or of the latent function (eq. 2–3)."""
         X = self._rows(X, "X")
         with _overflow_is_checked():
-            mean, variance = np.zeros(X.shape[0]), self.kernel._diagonal(X)
+            mean, variance = np.zeros(X.shape[0]), self.kernel.variances(X)
             if self._y.size and X.shape[0]:
                 L = self._present_factor()
                 for start in range(0, X.shape[0], _BLOCK):
                     block = slice(start, start + _BLOCK)
-                    cross = self.kernel._gram(X[block], self._X).T  # Fortran-ordered, one column a row asked for
+                    cross = self.kernel.covariances(X[block], self._X).T  # Fortran-ordered, one column a row asked for
                     mean[block] = self._alpha @ cross
                     L.solve(cross)
                     variance[block] -= np.einsum("ij,ij->j", cross, cross)
@@ -313,9 +318,9 @@ class ExactGP:
         """Mean and covariance matrix over the rows, of new observations or of the latent function (eq. 2–3)."""
         X = self._rows(X, "X")
         with _overflow_is_checked():
-            mean, covariance = np.zeros(X.shape[0]), self.kernel._gram(X, X)
+            mean, covariance = np.zeros(X.shape[0]), self.kernel.covariances(X, X)
             if self._y.size:
-                cross = self.kernel._gram(X, self._X).T
+                cross = self.kernel.covariances(X, self._X).T
                 mean = self._alpha @ cross
                 self._present_factor().solve(cross)
                 covariance -= cross.T @ cross
@@ -397,13 +402,13 @@ class ExactGP:
         return values
 
     def _rows(self, X: Any, name: str) -> Array:
-        X = self.kernel._rows(X, name)
+        X = self.kernel.checked_rows(X, name)
         if self._y.size and X.shape[1] != self._X.shape[1]:
             raise ValueError(f"{name} must have {self._X.shape[1]} columns as in training, got {X.shape[1]}")
         return X
 
     def _checked(self, X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
-        X = self.kernel._rows(X, X_name)
+        X = self.kernel.checked_rows(X, X_name)
         outputs = as_outputs(y, X.shape[0], y_name, missing=False)
         if outputs.shape[1] != 1:
             raise ValueError(f"{y_name} of a leaf must be one output, got {outputs.shape[1]}")

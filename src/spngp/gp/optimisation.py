@@ -22,6 +22,7 @@ from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.gp.evidence import evidence_of
 from spngp.gp.exact import ExactGP
+from spngp.kernels.parameter import Identity
 
 _LOG_OF_ANY = 690.0  # the log of any reasonable parameter is smaller
 
@@ -103,7 +104,7 @@ class LeafEvidence:
     """Log evidence of one GP on one block as a function of ``theta``, with its gradient."""
 
     def __init__(self, gp: ExactGP, X: Array, y: Array) -> None:
-        table = gp.kernel._table
+        table = gp.kernel.parameters
         self._values = np.append(table.values, gp._noise.values)
         self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
         self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y)
@@ -126,9 +127,9 @@ class GaussianPrior:
     std: Array
 
     @staticmethod
-    def of(gp: ExactGP, std_of: Callable[[str], float]) -> GaussianPrior:
-        """Centred at the parameters of ``gp``, with a standard deviation by the name of each."""
-        return GaussianPrior(gp.theta, np.array([std_of(name) for name in gp.parameter_names]))
+    def of(gp: ExactGP, std_of: Callable[[Identity], float]) -> GaussianPrior:
+        """Centred at the parameters of ``gp``, with a standard deviation by the identity of each."""
+        return GaussianPrior(gp.theta, np.array([std_of(identity) for identity in gp.free_parameters]))
 
     def added_to(self, objective: Objective) -> Objective:
         """The objective plus the log density (without its constant), and its gradient."""
@@ -195,6 +196,7 @@ def fit_gp(gp: ExactGP, X: Any, y: Any, max_evaluations: int = 200) -> ExactGP:
     >>> import numpy as np
     >>> from spngp.kernels import SquaredExponential
     >>> from spngp.gp.exact import ExactGP
+from spngp.kernels.parameter import Identity
     >>> from spngp.gp.optimisation import fit_gp
     >>> X = np.linspace(0, 10, 50)
     >>> fitted = fit_gp(ExactGP(SquaredExponential(), 0.1), X, np.sin(X))

@@ -11,7 +11,7 @@ import numpy as np
 from spngp._linalg.square import PackedGram, Square
 from spngp._support.checks import as_floats, as_rows
 from spngp._support.types import Array
-from spngp.kernels.parameter import ParameterTable, declare
+from spngp.kernels.parameter import Identity, ParameterTable, declare
 
 # Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.
 Pullback: TypeAlias = Callable[[Array, Array], Array]
@@ -33,61 +33,66 @@ class Evaluation(Protocol):
 class Kernel(ABC):
     """A covariance function; immutable.
 
-    A subclass declares its parameters in ``__init__`` and implements :meth:`_gram`, :meth:`_diagonal` and
+    A subclass declares its parameters in ``__init__`` and implements :meth:`covariances`, :meth:`variances` and
     :meth:`evaluation`. Parameters are positive and optimised in the log domain: ``theta`` holds the logs of the free
     ones.
     """
 
-    _table: ParameterTable
+    parameters: ParameterTable  # all of them, with their roles
     _places: dict[str, int | slice]
 
     def _declare(self, *, scalar: tuple[str, ...] = (), may_be_zero: tuple[str, ...] = (), **parameters: Any) -> None:
-        self._table, self._places = declare(type(self).__name__, parameters, scalar, may_be_zero)
+        self.parameters, self._places = declare(type(self).__name__, parameters, scalar, may_be_zero)
 
     def __getattr__(self, name: str) -> Any:
         """Natural value of a parameter: a float, or a read-only array if there is one per input."""
         places = self.__dict__.get("_places", {})
         if name not in places:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        value = self._table.values[places[name]]
+        value = self.parameters.values[places[name]]
         return value if isinstance(value, np.ndarray) else float(value)
 
     @property
     def theta(self) -> Array:
         """Logs of the free parameters."""
-        return self._table.theta
+        return self.parameters.theta
 
     @property
     def bounds(self) -> Array:
         """Bounds of :attr:`theta`, shape (len(theta), 2)."""
-        return self._table.bounds
+        return self.parameters.bounds
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the free parameters, in the order of :attr:`theta`."""
-        return self._table.free_names
+        return tuple(identity.name for identity in self.free_parameters)
+
+    @property
+    def free_parameters(self) -> tuple[Identity, ...]:
+        """Which parameters are free, in the order of :attr:`theta`."""
+        return self.parameters.free_identities
 
     def with_theta(self, theta: Array) -> Kernel:
         """The same kernel with the free parameters set to exp(theta)."""
-        return self._with_table(self._table.with_theta(theta))
+        return self._with_table(self.parameters.with_theta(theta))
 
     def _with_table(self, table: ParameterTable) -> Kernel:
         kernel = object.__new__(type(self))  # several times faster than copy.copy
         kernel.__dict__.update(self.__dict__)
-        kernel._table = table
+        kernel.parameters = table
         return kernel
 
     def gram(self, X1: Any, X2: Any = None) -> Array:
         """Covariances between the rows of X1 and of X2 (of X1 itself by default), shape (n1, n2)."""
-        X1 = self._rows(X1, "X1")
-        X2 = X1 if X2 is None else self._rows(X2, "X2")
+        X1 = self.checked_rows(X1, "X1")
+        X2 = X1 if X2 is None else self.checked_rows(X2, "X2")
         if X1.shape[1] != X2.shape[1]:
             raise ValueError(f"X1 and X2 must have as many columns, got {X1.shape[1]} and {X2.shape[1]}")
-        return self._gram(X1, X2)
+        return self.covariances(X1, X2)
 
     def diagonal(self, X: Any) -> Array:
         """Prior variance at each row of X."""
-        return self._diagonal(self._rows(X, "X"))
+        return self.variances(self.checked_rows(X, "X"))
 
     def gram_with_pullback(self, X: Any) -> tuple[PackedGram, Pullback]:
         """Gram matrix of X, packed, and the function that carries a gradient back to ``theta``.
@@ -95,11 +100,11 @@ class Kernel(ABC):
         ``pullback(g_pairs, g_diagonal)`` takes the derivative of a scalar by each entry of the packed matrix and
         returns its gradient with respect to :attr:`theta`. Nothing of size n × n × parameters is ever formed.
         """
-        X = self._rows(X, "X")
+        X = self.checked_rows(X, "X")
         evaluation = self.evaluation(X, Square.zeros(X.shape[0]))
-        free = self._table.free
+        free = self.parameters.free
 
-        gram = evaluation.gram(self._table.values)
+        gram = evaluation.gram(self.parameters.values)
 
         def pullback(g_pairs: Array, g_diagonal: Array) -> Array:
             by_pairs = np.ascontiguousarray(as_floats(g_pairs, "g_pairs"))
@@ -115,7 +120,7 @@ class Kernel(ABC):
 
     def packed(self, X: Array) -> PackedGram:
         """Packed Gram matrix of checked rows."""
-        return self.evaluation(X, Square.zeros(X.shape[0])).gram(self._table.values)
+        return self.evaluation(X, Square.zeros(X.shape[0])).gram(self.parameters.values)
 
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
         """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use.
@@ -133,14 +138,14 @@ class Kernel(ABC):
 
     def _block_of(self, X: Array) -> Callable[[int, int], Array]:
         """A function of ``start`` and ``stop``: covariances of these rows with each other and all that follow."""
-        return lambda start, stop: self._gram(X[start:stop], X[start:])
+        return lambda start, stop: self.covariances(X[start:stop], X[start:])
 
-    def _rows(self, X: Any, name: str) -> Array:
+    def checked_rows(self, X: Any, name: str) -> Array:
         X = as_rows(X, name)
-        self._check_inputs(X.shape[1])
+        self.check_inputs(X.shape[1])
         return X
 
-    def _check_inputs(self, d: int) -> None:
+    def check_inputs(self, d: int) -> None:
         for name, place in self._places.items():
             if isinstance(place, slice) and place.stop - place.start != d:
                 raise ValueError(
@@ -157,11 +162,11 @@ class Kernel(ABC):
         """
 
     @abstractmethod
-    def _gram(self, X1: Array, X2: Array) -> Array:
+    def covariances(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets."""
 
     @abstractmethod
-    def _diagonal(self, X: Array) -> Array:
+    def variances(self, X: Array) -> Array:
         """Prior variance at each row."""
 
     @abstractmethod
@@ -183,7 +188,7 @@ class Kernel(ABC):
         return {}
 
     def _key(self) -> tuple[Any, ...]:
-        return (type(self), tuple(self._structure().items()), self._table.key())
+        return (type(self), tuple(self._structure().items()), self.parameters.key())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and self._key() == other._key()
@@ -194,9 +199,9 @@ class Kernel(ABC):
     def __repr__(self) -> str:
         arguments = [f"{name}={value!r}" for name, value in self._structure().items()]
         for name, place in self._places.items():
-            value = self._table.values[place]
+            value = self.parameters.values[place]
             text = repr(value.tolist())
-            if not self._table.free[place].all() and np.any(value != 0):
-                text = f"Parameter({text}, fixed={(~self._table.free[place]).tolist()})"
+            if not self.parameters.free[place].all() and np.any(value != 0):
+                text = f"Parameter({text}, fixed={(~self.parameters.free[place]).tolist()})"
             arguments.append(f"{name}={text}")
         return f"{type(self).__name__}({', '.join(arguments)})"

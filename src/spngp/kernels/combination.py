@@ -31,21 +31,21 @@ class Combination(Kernel):
             raise ValueError(f"{type(self).__name__} needs at least one kernel, got none")
         self.parts = tuple(flat)
         self._places = {}
-        self._table = ParameterTable.join([part._table for part in self.parts])
+        self.parameters = ParameterTable.join([part.parameters for part in self.parts])
 
     def _with_table(self, table: ParameterTable) -> Kernel:
         kernel = super()._with_table(table)
         assert isinstance(kernel, Combination)
         kernel.parts = tuple(
-            part._with_table(part._table.replaced(table.values[place]))
+            part._with_table(part.parameters.replaced(table.values[place]))
             for part, place in zip(self.parts, self._part_places(), strict=True)
         )
         return kernel
 
     def _part_places(self) -> list[slice]:
         """Where each part's parameters stand among all."""
-        ends = list(itertools.accumulate(part._table.values.size for part in self.parts))
-        return [slice(end - part._table.values.size, end) for part, end in zip(self.parts, ends, strict=True)]
+        ends = list(itertools.accumulate(part.parameters.values.size for part in self.parts))
+        return [slice(end - part.parameters.values.size, end) for part, end in zip(self.parts, ends, strict=True)]
 
     def _part_evaluations(self, X: Array, square: Square) -> list[tuple[slice, Evaluation]]:
         # the parts may share the work space: each is done with it when its method returns
@@ -53,9 +53,9 @@ class Combination(Kernel):
             (place, part.evaluation(X, square)) for part, place in zip(self.parts, self._part_places(), strict=True)
         ]
 
-    def _check_inputs(self, d: int) -> None:
+    def check_inputs(self, d: int) -> None:
         for part in self.parts:
-            part._check_inputs(d)
+            part.check_inputs(d)
 
     def _key(self) -> tuple[Any, ...]:
         return (type(self), *(part._key() for part in self.parts))
@@ -64,10 +64,10 @@ class Combination(Kernel):
 class KernelSum(Combination):
     """Sum of kernels: a function that is a sum of independent functions. Written ``a + b``."""
 
-    def _gram(self, X1: Array, X2: Array) -> Array:
-        total = self.parts[0]._gram(X1, X2)
+    def covariances(self, X1: Array, X2: Array) -> Array:
+        total = self.parts[0].covariances(X1, X2)
         for part in self.parts[1:]:
-            total += part._gram(X1, X2)
+            total += part.covariances(X1, X2)
         return total
 
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
@@ -75,8 +75,8 @@ class KernelSum(Combination):
         for i, part in enumerate(self.parts):
             part.fill(X, square, adds or i > 0)
 
-    def _diagonal(self, X: Array) -> Array:
-        return np.sum([part._diagonal(X) for part in self.parts], axis=0)
+    def variances(self, X: Array) -> Array:
+        return np.sum([part.variances(X) for part in self.parts], axis=0)
 
     def slope_variances(self, d: int) -> Array:
         """Slopes of independent functions add up."""
@@ -93,19 +93,19 @@ class KernelSum(Combination):
 class KernelProduct(Combination):
     """Product of kernels. Written ``a * b``."""
 
-    def _gram(self, X1: Array, X2: Array) -> Array:
-        total = self.parts[0]._gram(X1, X2)
+    def covariances(self, X1: Array, X2: Array) -> Array:
+        total = self.parts[0].covariances(X1, X2)
         for part in self.parts[1:]:
-            total *= part._gram(X1, X2)
+            total *= part.covariances(X1, X2)
         return total
 
-    def _diagonal(self, X: Array) -> Array:
-        return np.prod([part._diagonal(X) for part in self.parts], axis=0)
+    def variances(self, X: Array) -> Array:
+        return np.prod([part.variances(X) for part in self.parts], axis=0)
 
     def slope_variances(self, d: int) -> Array:
         """The product rule, with each factor's variance taken at the origin plus one."""
         at = np.ones((1, d))
-        variances = np.array([part._diagonal(at)[0] for part in self.parts])
+        variances = np.array([part.variances(at)[0] for part in self.parts])
         others = [np.prod(np.delete(variances, i)) for i in range(len(self.parts))]
         return np.sum([part.slope_variances(d) * other for part, other in zip(self.parts, others, strict=True)], axis=0)
 

@@ -1,4 +1,4 @@
-"""Stationary kernels whose formula is also compiled (``_native.c``): the same values, in fewer passes over memory."""
+"""Stationary kernels whose formula is also compiled (``native.c``): the same values, in fewer passes over memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spngp._linalg import compiled as _compiled
+from spngp._linalg import compiled
 from spngp._linalg.square import PackedGram, empty, pointer
 from spngp._support.types import Array
 
@@ -29,7 +29,7 @@ class CompiledFormula(NamedTuple):
 
         With ``lower``, those of the lower triangle.
         """
-        assert _compiled.library is not None
+        assert compiled.library is not None
         if out.size == 0:
             return
         m, stride = A.shape[1], out.strides[1] // 8
@@ -37,20 +37,20 @@ class CompiledFormula(NamedTuple):
         if not (in_order and out.flags.writeable and out.shape == (A.shape[0], B.shape[0]) and B.shape[1] == m):
             raise ValueError(f"a bug of ours: features {A.shape}, {B.shape} do not fit a matrix {out.shape}")
         rows = (pointer(A), A.shape[0], pointer(B), B.shape[0], m)
-        _compiled.library.gram(self.number, *rows, pointer(out), stride, lower, adds, log_variance)
+        compiled.library.gram(self.number, *rows, pointer(out), stride, lower, adds, log_variance)
 
 
 class CompiledEvaluation:
     """A stationary kernel whose formula is compiled, on fixed rows."""
 
     def __init__(self, kernel: Stationary, formula: CompiledFormula, X: Array) -> None:
-        assert _compiled.library is not None
+        assert compiled.library is not None
         n, m = X.shape
         self._kernel = kernel
         self._X = np.asfortranarray(X)
         self._features = np.empty((n, m), order="F")
         self._value = empty(n * (n - 1) // 2)
-        self._slope = self._value if formula.number == _compiled.SQUARED_EXPONENTIAL else empty(self._value.size)
+        self._slope = self._value if formula.number == compiled.SQUARED_EXPONENTIAL else empty(self._value.size)
         self._sums = np.empty(m + 1)
         self._diagonal = np.empty(n)
         self._variance_place = kernel._places["variance"]
@@ -58,8 +58,8 @@ class CompiledEvaluation:
         features = (pointer(self._features), n, m)
         value, slope = pointer(self._value), pointer(self._slope)
         separate = None if self._slope is self._value else slope
-        self._write = partial(_compiled.library.packed_gram, formula.number, *features, value, separate)
-        self._sum = partial(_compiled.library.packed_pullback, *features)
+        self._write = partial(compiled.library.packed_gram, formula.number, *features, value, separate)
+        self._sum = partial(compiled.library.packed_pullback, *features)
         self._after = (value, slope, pointer(self._sums))
 
     def gram(self, values: Array) -> PackedGram:
@@ -74,7 +74,7 @@ class CompiledEvaluation:
         """Gradient by the logs of all parameters."""
         sums = self._sums
         self._sum(pointer(g_pairs), *self._after)
-        gradient = np.zeros(self._kernel._table.values.size)
+        gradient = np.zeros(self._kernel.parameters.values.size)
         variance = self._diagonal[0] if self._diagonal.size else 0.0
         gradient[self._variance_place] = sums[0] + variance * np.add.reduce(g_diagonal)
         # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k

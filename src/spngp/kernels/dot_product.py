@@ -41,10 +41,10 @@ class Linear(Kernel):
             may_be_zero=("bias_variance",),
         )
 
-    def _gram(self, X1: Array, X2: Array) -> Array:
+    def covariances(self, X1: Array, X2: Array) -> Array:
         return (X1 * self.variance) @ X2.T + self.bias_variance
 
-    def _diagonal(self, X: Array) -> Array:
+    def variances(self, X: Array) -> Array:
         return (X * X * self.variance).sum(axis=1) + self.bias_variance
 
     def slope_variances(self, d: int) -> Array:
@@ -114,10 +114,10 @@ class Polynomial(Kernel):
     def _structure(self) -> dict[str, Any]:
         return {"degree": self.degree}
 
-    def _gram(self, X1: Array, X2: Array) -> Array:
+    def covariances(self, X1: Array, X2: Array) -> Array:
         return np.asarray(self.variance * (X1 @ X2.T + self.offset) ** self.degree)
 
-    def _diagonal(self, X: Array) -> Array:
+    def variances(self, X: Array) -> Array:
         return np.asarray(self.variance * ((X * X).sum(axis=1) + self.offset) ** self.degree)
 
     def slope_variances(self, d: int) -> Array:
@@ -172,10 +172,10 @@ class Constant(Kernel):
     def __init__(self, variance: Any = 1.0) -> None:
         self._declare(variance=variance, scalar=("variance",))
 
-    def _gram(self, X1: Array, X2: Array) -> Array:
+    def covariances(self, X1: Array, X2: Array) -> Array:
         return np.full((X1.shape[0], X2.shape[0]), self.variance)
 
-    def _diagonal(self, X: Array) -> Array:
+    def variances(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
     def slope_variances(self, d: int) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,16 +54,55 @@ class Parameter:
         return f"Parameter({self.value}{bounds}{fixed})"
 
 
+@dataclass(frozen=True)
+class Identity:
+    """Which parameter a value is.
+
+    Attributes
+    ----------
+    role : str
+        ``length_scale``, ``variance``, ``period``, ``alpha``, ``offset``, ``bias_variance`` or ``noise_variance``: the
+        name of the constructor's argument.
+    input : int or None
+        The input it belongs to, where there is one value per input.
+    part : tuple of int
+        Its place in a sum or product of kernels, from the outermost inwards; empty for a single kernel.
+
+    Examples
+    --------
+    >>> from spngp.kernels.parameter import Identity
+    >>> Identity("length_scale", input=2, part=(0,)).name
+    '0.length_scale[2]'
+    """
+
+    role: str
+    input: int | None = None
+    part: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """A name that no other parameter of the kernel has."""
+        prefix = "".join(f"{i}." for i in self.part)
+        return f"{prefix}{self.role}" if self.input is None else f"{prefix}{self.role}[{self.input}]"
+
+
 class ParameterTable:
-    """The parameters of one kernel as flat vectors: the bridge between names and ``theta``.
+    """The parameters of one kernel as flat vectors: the bridge between their identities and ``theta``.
 
     Values are natural (not logs). A table is never changed; :meth:`replaced` makes another with other values.
     """
 
-    def __init__(self, names: tuple[str, ...], values: Array, free: NDArray[np.bool_], log_bounds: Array) -> None:
+    def __init__(
+        self, identities: tuple[Identity, ...], values: Array, free: NDArray[np.bool_], log_bounds: Array
+    ) -> None:
         values.setflags(write=False)
-        self.names, self.values, self.free, self.log_bounds = names, values, free, log_bounds
+        self.identities, self.values, self.free, self.log_bounds = identities, values, free, log_bounds
         self.n_free = int(free.sum())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all values."""
+        return tuple(identity.name for identity in self.identities)
 
     def replaced(self, values: Array) -> ParameterTable:
         """The same parameters with other values."""
@@ -81,7 +120,8 @@ class ParameterTable:
         if not ((theta >= _LOWEST) & (theta <= _HIGHEST)).all():
             worst = int(np.argmin((theta >= _LOWEST) & (theta <= _HIGHEST)))
             raise ValueError(
-                f"theta must hold logs of positive finite numbers, got {theta[worst]:g} for {self.free_names[worst]}"
+                f"theta must hold logs of positive finite numbers, got {theta[worst]:g} for "
+                f"{self.free_identities[worst].name}"
             )
         values = self.values.copy()
         values[self.free] = np.exp(theta)
@@ -93,9 +133,9 @@ class ParameterTable:
         return np.log(self.values[self.free])
 
     @property
-    def free_names(self) -> tuple[str, ...]:
-        """Names of the free values, in the order of :attr:`theta`."""
-        return tuple(name for name, free in zip(self.names, self.free, strict=True) if free)
+    def free_identities(self) -> tuple[Identity, ...]:
+        """Which parameters the free values are, in the order of :attr:`theta`."""
+        return tuple(identity for identity, free in zip(self.identities, self.free, strict=True) if free)
 
     @property
     def bounds(self) -> Array:
@@ -104,13 +144,17 @@ class ParameterTable:
 
     def key(self) -> tuple[Any, ...]:
         """What makes two tables equal."""
-        return (self.names, self.values.tobytes(), self.free.tobytes(), self.log_bounds.tobytes())
+        return (self.identities, self.values.tobytes(), self.free.tobytes(), self.log_bounds.tobytes())
 
     @staticmethod
     def join(tables: Sequence[ParameterTable]) -> ParameterTable:
-        """The tables of a combination's parts, one after the other, names prefixed by the part's number."""
+        """The tables of a combination's parts, one after the other."""
         return ParameterTable(
-            tuple(f"{part}.{name}" for part, table in enumerate(tables) for name in table.names),
+            tuple(
+                replace(identity, part=(i, *identity.part))
+                for i, table in enumerate(tables)
+                for identity in table.identities
+            ),
             np.concatenate([table.values for table in tables]),
             np.concatenate([table.free for table in tables]),
             np.concatenate([table.log_bounds for table in tables]),
@@ -125,7 +169,7 @@ def declare(
     A name in ``scalar`` takes one value only. A name in ``may_be_zero`` may be 0, which switches its term off and
     holds it there (log 0 is no place to start from).
     """
-    names: list[str] = []
+    identities: list[Identity] = []
     values: list[Array] = []
     frees: list[NDArray[np.bool_]] = []
     bounds: list[Array] = []
@@ -142,13 +186,13 @@ def declare(
             sign = ">= 0" if zero_allowed else "> 0"
             raise ValueError(f"{label} must be finite and {sign}, got {parameter.value!r}")
         flat = np.atleast_1d(value).astype(np.float64)
-        start = len(names)
+        start = len(identities)
         places[name] = start if value.ndim == 0 else slice(start, start + flat.size)
-        names += [name] if value.ndim == 0 else [f"{name}[{i}]" for i in range(flat.size)]
+        identities += [Identity(name)] if value.ndim == 0 else [Identity(name, i) for i in range(flat.size)]
         values.append(flat)
         frees.append(~_fixed(parameter, flat.size, label) & (flat > 0))
         bounds.append(_log_bounds(parameter, flat, label))
-    table = ParameterTable(tuple(names), np.concatenate(values), np.concatenate(frees), np.concatenate(bounds))
+    table = ParameterTable(tuple(identities), np.concatenate(values), np.concatenate(frees), np.concatenate(bounds))
     return table, places
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spngp._linalg import compiled as _compiled
+from spngp._linalg import compiled
 from spngp._linalg.square import PackedGram, Square, empty
 from spngp._support.types import Array
 from spngp.kernels.base import Kernel
@@ -48,7 +48,7 @@ class Stationary(Kernel):
 
     def _compiled_formula(self, d: int) -> CompiledFormula | None:
         """The formula to use for d inputs; none if NumPy is faster, or all there is."""
-        return None if _compiled.library is None or d > _compiled.MOST_INPUTS else self._formula
+        return None if compiled.library is None or d > compiled.MOST_INPUTS else self._formula
 
     @abstractmethod
     def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
@@ -81,14 +81,14 @@ class Stationary(Kernel):
 
     def _features_are_free(self) -> bool:
         """Whether any parameter inside the features is learnt; if not, the larger half of the pullback is saved."""
-        return bool(self._table.free[self._places["length_scale"]].any())
+        return bool(self.parameters.free[self._places["length_scale"]].any())
 
     def _features(self, X: Array) -> Array:
         features = np.empty((X.shape[0], self._n_features(X.shape[1])))
-        self._write_features(X, self._table.values, features)
+        self._write_features(X, self.parameters.values, features)
         return np.clip(features, -_LARGEST, _LARGEST, out=features)  # ∞ − ∞ is no distance
 
-    def _gram(self, X1: Array, X2: Array) -> Array:
+    def covariances(self, X1: Array, X2: Array) -> Array:
         middle = centre(X2)
         formula = self._compiled_formula(X1.shape[1])
         if formula is not None:
@@ -98,7 +98,7 @@ class Stationary(Kernel):
             return out
         u = squared_distances(self._features(X1 - middle), self._features(X2 - middle), exact=not self._is_smooth())
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
-        return self._profile(u.reshape(-1), spare, self._table.values).value.reshape(u.shape)
+        return self._profile(u.reshape(-1), spare, self.parameters.values).value.reshape(u.shape)
 
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
         """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use."""
@@ -114,7 +114,7 @@ class Stationary(Kernel):
         expanded = None if not self._is_smooth() else ExpandedDistances.of(features)
         if expanded is None:
             return super()._block_of(X)
-        values = self._table.values
+        values = self.parameters.values
 
         def block(start: int, stop: int) -> Array:
             u = expanded(start, stop)
@@ -123,7 +123,7 @@ class Stationary(Kernel):
 
         return block
 
-    def _diagonal(self, X: Array) -> Array:
+    def variances(self, X: Array) -> Array:
         return np.full(X.shape[0], self.variance)
 
     def slope_variances(self, d: int) -> Array:
@@ -225,7 +225,7 @@ class SquaredExponential(Stationary):
 
     @property
     def _formula(self) -> CompiledFormula | None:
-        return CompiledFormula(_compiled.SQUARED_EXPONENTIAL, -1.0) if type(self) is SquaredExponential else None
+        return CompiledFormula(compiled.SQUARED_EXPONENTIAL, -1.0) if type(self) is SquaredExponential else None
 
     def _scale(self, values: Array) -> float:
         return math.sqrt(0.5)  # u = r²/2
@@ -268,7 +268,7 @@ class Matern(Stationary):
     @property
     def _formula(self) -> CompiledFormula | None:
         slope_factor = -1.0 / 6.0 if self.nu == 2.5 else -0.5
-        return CompiledFormula(_compiled.MATERN[self.nu], slope_factor) if type(self) is Matern else None
+        return CompiledFormula(compiled.MATERN[self.nu], slope_factor) if type(self) is Matern else None
 
     def _scale(self, values: Array) -> float:
         return math.sqrt(2.0 * self.nu)  # u = s²
@@ -370,7 +370,7 @@ class Periodic(Stationary):
         self._accumulate(gradient, "period", (self._angle(X, values) * by_angle).sum(axis=0))
 
     def _features_are_free(self) -> bool:
-        return super()._features_are_free() or bool(self._table.free[self._places["period"]].any())
+        return super()._features_are_free() or bool(self.parameters.free[self._places["period"]].any())
 
     def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
         value = np.exp(np.subtract(math.log(values[self._places["variance"]]), u, out=u), out=u)

@@ -11,6 +11,7 @@ from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
+from spngp.kernels.parameter import Identity
 from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 from spngp.learning.blocks import at_most, blocks_of, observed
 from spngp.learning.plan import Plan
@@ -75,7 +76,7 @@ def learn_experts(
         if plan.hyperparameters == "independent":
             fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
         else:
-            prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
+            prior = GaussianPrior.of(gp, lambda which: _expert_std(which, plan))
             fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
         progress.advance()
         return fitted
@@ -91,9 +92,8 @@ def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
     return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
 
 
-def _expert_std(name: str, plan: Plan) -> float:
-    shape = ("length_scale", "period", "alpha")
-    return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
+def _expert_std(which: Identity, plan: Plan) -> float:
+    return plan.length_scale_prior_std if which.role in ("length_scale", "period", "alpha") else plan.prior_std
 
 
 def _adapts(regions: Region, plan: Plan) -> bool:

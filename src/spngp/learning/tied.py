@@ -16,6 +16,7 @@ from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
+from spngp.kernels.parameter import Identity
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior, fit_tied
 from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
@@ -127,7 +128,7 @@ def _fit_output(
     if not blocks:
         return list(experts)
     # without a prior a part of a sum of kernels may die early, and it never comes back: its gradient is gone
-    priors = [GaussianPrior.of(gp, lambda name: _tied_std(name, plan)) for gp in plan.templates[output]]
+    priors = [GaussianPrior.of(gp, lambda which: _tied_std(which, plan)) for gp in plan.templates[output]]
     over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
 
     def fit(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
@@ -157,7 +158,7 @@ def _evenly(block: Block, count: int) -> Block:
 
 
 def _with_shorter_scales(gp: ExactGP) -> ExactGP:
-    shift = [np.log(_SHORTER) if name.split(".")[-1].startswith("length_scale") else 0.0 for name in gp.parameter_names]
+    shift = [np.log(_SHORTER) if which.role == "length_scale" else 0.0 for which in gp.free_parameters]
     return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
 
 
@@ -165,5 +166,5 @@ def _evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
     return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
 
 
-def _tied_std(name: str, plan: Plan) -> float:
-    return plan.variance_prior_std if name.split(".")[-1] == "variance" else np.inf
+def _tied_std(which: Identity, plan: Plan) -> float:
+    return plan.variance_prior_std if which.role == "variance" else np.inf
