@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from spngp._linalg import compiled as _compiled
-from spngp._linalg.square import pointer
+from spngp._linalg.lapack import pointer
 
 SIZE, STEPS = 40_960, 512  # values a block; entries of the table per unit of t
 TABLE = np.exp(-np.arange(64 * STEPS) / STEPS)

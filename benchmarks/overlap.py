@@ -1,4 +1,6 @@
-"""What context rows bring and cost on large sets, on validation rows of their own: behind ``spngp.learning.defaults.overlap``.
+"""What context rows bring and cost on large sets, on validation rows of their own.
+
+The figures behind ``spngp.learning.defaults.overlap``.
 
     python benchmarks/overlap.py --rows 130000 --overlaps 2.1,3
 

@@ -9,15 +9,14 @@ from spngp.gp.optimisation import (
     Convergence,
     GaussianPrior,
     LeafEvidence,
-    TiedEvidence,
     climb,
     fit_adaptive,
     fit_gp,
-    fit_tied,
     maximise,
     mean_curvature,
 )
 from spngp.kernels import Matern, Parameter, SquaredExponential
+from spngp.learning.tied_evidence import TiedEvidence, fit_tied
 from spngp.network import Leaf, Split, Sum
 
 pytestmark = pytest.mark.usefixtures("formulas")

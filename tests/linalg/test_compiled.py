@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from spngp._linalg import compiled as _compiled
-from spngp._linalg.square import Square, pointer
+from spngp._linalg.lapack import pointer
+from spngp._linalg.square import Square
 from spngp._support.threads import map_leaves
 from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Linear, Matern, RationalQuadratic, SquaredExponential

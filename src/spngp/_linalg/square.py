@@ -1,8 +1,6 @@
-"""The few dense operations everything rests on.
+"""The few dense operations everything rests on: a square matrix, and how it is packed.
 
-LAPACK and BLAS are reached through the function pointers that SciPy exports for Cython. Called with ``ctypes`` they
-release the GIL, which SciPy's own wrappers do not, so threads can work on different leaves at once. Everything is
-Fortran-ordered, in place, and touches the lower triangle only.
+Everything is Fortran-ordered, in place, and touches the lower triangle only.
 
 A symmetric matrix is handed around *packed*: its diagonal and its ``pairs``, the strict lower triangle column by
 column – the order of :func:`scipy.spatial.distance.pdist`. Element-wise work then costs half, on contiguous memory.
@@ -10,18 +8,42 @@ column – the order of :func:`scipy.spatial.distance.pdist`. Element-wise work 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
-import threading
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg import cython_blas, cython_lapack
 
 from spngp._linalg import compiled
+from spngp._linalg.lapack import (
+    LAPACK,
+    LOWER,
+    MINUS_ONE,
+    MINUS_TWO,
+    ONE,
+    PLAIN,
+    RIGHT,
+    TRANSPOSED,
+    ZERO,
+    dlauum,
+    dpotrf,
+    dpotri,
+    dsymm,
+    dsyr,
+    dsyr2,
+    dsyrk,
+    dtpttr,
+    dtrmm,
+    dtrsm,
+    dtrsv,
+    dtrtri,
+    dtrttp,
+    integer,
+    pointer,
+)
+from spngp._linalg.scratch import scratch
 from spngp._support.types import Array
 
 # Multiples of the mean diagonal tried in turn when a matrix is not positive definite in floating point.
@@ -30,69 +52,9 @@ JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
 # Largest triangle that is inverted by one call of LAPACK; chosen with benchmarks/inverse.py.
 INVERTED_WHOLE = 48
 
-# Largest scratch matrix that a thread holds on to: 64 MB, some 2,900 rows.
-_LARGEST_SCRATCH = 2**23
-
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):
     """A covariance matrix stayed indefinite after every jitter was tried."""
-
-
-def _routine(module: Any, name: str, n_arguments: int) -> Callable[..., None]:
-    """Look up an exported LAPACK or BLAS routine; calls through the result release the GIL."""
-    capsule = module.__pyx_capi__[name]
-    get_name = ctypes.pythonapi.PyCapsule_GetName
-    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)
-    routine: Callable[..., None] = prototype(get_pointer(capsule, get_name(capsule)))
-    return routine
-
-
-_dpotrf = _routine(cython_lapack, "dpotrf", 5)
-_dpotri = _routine(cython_lapack, "dpotri", 5)
-_dtrtri = _routine(cython_lapack, "dtrtri", 6)
-_dlauum = _routine(cython_lapack, "dlauum", 5)
-_dtrttp = _routine(cython_lapack, "dtrttp", 6)
-_dtpttr = _routine(cython_lapack, "dtpttr", 6)
-_dtrsm = _routine(cython_blas, "dtrsm", 11)
-_dtrmm = _routine(cython_blas, "dtrmm", 11)
-_dtrsv = _routine(cython_blas, "dtrsv", 8)
-_dsyrk = _routine(cython_blas, "dsyrk", 10)
-_dsymm = _routine(cython_blas, "dsymm", 12)
-_dsyr = _routine(cython_blas, "dsyr", 7)
-_dsyr2 = _routine(cython_blas, "dsyr2", 9)
-
-
-def _address(routine: Any) -> int:
-    return ctypes.cast(routine, ctypes.c_void_p).value or 0
-
-
-# In the order of ``struct lapack`` in native.c, which calls them by their place.
-_table = (_dpotrf, _dpotri, _dtrtri, _dlauum, _dtrsm, _dtrmm, _dtrsv, _dsyr)
-LAPACK = (ctypes.c_void_p * len(_table))(*(_address(routine) for routine in _table))
-
-_LETTERS = {letter: ctypes.c_char(letter.encode()) for letter in "LNRT"}
-_L, _N, _R, _T = (ctypes.addressof(letter) for letter in _LETTERS.values())
-_NUMBERS = {number: ctypes.c_double(number) for number in (-2.0, -1.0, 0.0, 1.0)}
-_MINUS_TWO, _MINUS_ONE, _ZERO, _ONE = (ctypes.addressof(number) for number in _NUMBERS.values())
-_INTEGERS: dict[int, ctypes.c_int] = {}
-
-
-@cache
-def _int(value: int) -> int:
-    """Address of a C int that lives as long as the process; LAPACK only reads it."""
-    return ctypes.addressof(_INTEGERS.setdefault(value, ctypes.c_int(value)))
-
-
-def pointer(A: Array) -> int:
-    """Address of the first element; the buffer protocol is three times as fast as ``A.ctypes.data``."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(A.T))  # type: ignore[arg-type]
-    except (ValueError, TypeError, BufferError):  # a block of a matrix, a read-only or an empty array
-        address: int = A.ctypes.data
-        return address
 
 
 Call: TypeAlias = Callable[[], Any]
@@ -157,9 +119,9 @@ class Square:
         if array.flags.writeable:  # not so for a model that was loaded from a read-only file
             self.diagonal.flags.writeable = True
         self._info = ctypes.c_int()
-        self._n = _int(n)
-        self._lower = (pointer(array), _int(array.strides[1] // 8 if n > 1 else max(n, 1)))
-        self._whole = (_L, self._n, *self._lower, ctypes.addressof(self._info))
+        self._n = integer(n)
+        self._lower = (pointer(array), integer(array.strides[1] // 8 if n > 1 else max(n, 1)))
+        self._whole = (LOWER, self._n, *self._lower, ctypes.addressof(self._info))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Square, (np.asfortranarray(self.array),)  # addresses mean nothing in a copy or another process
@@ -175,11 +137,7 @@ class Square:
 
         Fresh memory of this size is slow to get, above all for several threads at once.
         """
-        if n * n > _LARGEST_SCRATCH:
-            return Square(np.empty((n, n), order="F"))
-        if _scratch.memory.size < n * n:
-            _scratch.memory = np.empty(n * n)
-        return Square(_scratch.memory[: n * n].reshape(n, n, order="F"))
+        return Square(scratch(n * n).reshape(n, n, order="F"))
 
     def leading(self, n: int) -> Square:
         """The block of the first n rows and columns, sharing memory."""
@@ -195,8 +153,8 @@ class Square:
             return _nothing
         # it is the lower triangle, diagonal included, of the block that starts one row further down
         address, leading = self._lower
-        arguments = (_L, _int(self.n - 1), address + 8, leading, pointer(pairs), ctypes.addressof(self._info))
-        return _bind(_dtrttp, arguments, self, pairs)
+        arguments = (LOWER, integer(self.n - 1), address + 8, leading, pointer(pairs), ctypes.addressof(self._info))
+        return _bind(dtrttp, arguments, self, pairs)
 
     def bound_unpack(self, pairs: Array) -> Call:
         """To copy ``pairs`` into the strict lower triangle."""
@@ -204,8 +162,8 @@ class Square:
         if self.n < 2:
             return _nothing
         address, leading = self._lower
-        arguments = (_L, _int(self.n - 1), pointer(pairs), address + 8, leading, ctypes.addressof(self._info))
-        return _bind(_dtpttr, arguments, self, pairs)
+        arguments = (LOWER, integer(self.n - 1), pointer(pairs), address + 8, leading, ctypes.addressof(self._info))
+        return _bind(dtpttr, arguments, self, pairs)
 
     def bound_solve(self, B: Array, *, transposed: bool = False) -> Call:
         """For a factor L, to replace B by L⁻¹B or L⁻ᵀB; B a vector or a Fortran-ordered matrix."""
@@ -213,17 +171,17 @@ class Square:
         _check(B, (self.n, *B.shape[1:2]), "B", in_order)
         if B.size == 0:
             return _nothing
-        form = _T if transposed else _N
+        form = TRANSPOSED if transposed else PLAIN
         if B.ndim == 1:
-            return _bind(_dtrsv, (_L, form, _N, self._n, *self._lower, pointer(B), _int(1)), self, B)
+            return _bind(dtrsv, (LOWER, form, PLAIN, self._n, *self._lower, pointer(B), integer(1)), self, B)
         m, stride = B.shape[1], B.strides[1] // 8 if B.shape[1] > 1 else self.n
-        arguments = (_L, _L, form, _N, self._n, _int(m), _ONE, *self._lower, pointer(B), _int(stride))
-        return _bind(_dtrsm, arguments, self, B)
+        arguments = (LOWER, LOWER, form, PLAIN, self._n, integer(m), ONE, *self._lower, pointer(B), integer(stride))
+        return _bind(dtrsm, arguments, self, B)
 
     def bound_subtract_outer(self, v: Array) -> Call:
         """To replace A by A − v vᵀ."""
         _check(v, (self.n,), "v", v.flags.c_contiguous)
-        return _bind(_dsyr, (_L, self._n, _MINUS_ONE, pointer(v), _int(1), *self._lower), self, v)
+        return _bind(dsyr, (LOWER, self._n, MINUS_ONE, pointer(v), integer(1), *self._lower), self, v)
 
     def bound_product(self, B: Array, out: Array) -> Call:
         """To put A B into ``out`` for the symmetric A; both Fortran-ordered."""
@@ -231,26 +189,26 @@ class Square:
             _check(matrix, (self.n, *B.shape[1:2]), name, matrix.ndim == 2 and matrix.flags.f_contiguous)
         if B.size == 0:
             return _nothing
-        n, m = _int(B.shape[0]), _int(B.shape[1])
-        arguments = (_L, _L, n, m, _ONE, *self._lower, pointer(B), n, _ZERO, pointer(out), n)
-        return _bind(_dsymm, arguments, self, B, out)
+        n, m = integer(B.shape[0]), integer(B.shape[1])
+        arguments = (LOWER, LOWER, n, m, ONE, *self._lower, pointer(B), n, ZERO, pointer(out), n)
+        return _bind(dsymm, arguments, self, B, out)
 
     def bound_inner_products(self, features: Array, factor: int = 1) -> Call:
         """To fill with factor (1 or −2) times X Xᵀ for rows X in either memory order."""
         by_row, by_column = features.flags.c_contiguous, features.flags.f_contiguous
         _check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))
-        d = _int(features.shape[1])
-        form, stride = (_T, d) if by_row else (_N, self._n)
-        alpha = _ONE if factor == 1 else _MINUS_TWO
-        arguments = (_L, form, self._n, d, alpha, pointer(features), stride, _ZERO, *self._lower)
-        return _bind(_dsyrk, arguments, self, features)
+        d = integer(features.shape[1])
+        form, stride = (TRANSPOSED, d) if by_row else (PLAIN, self._n)
+        alpha = ONE if factor == 1 else MINUS_TWO
+        arguments = (LOWER, form, self._n, d, alpha, pointer(features), stride, ZERO, *self._lower)
+        return _bind(dsyrk, arguments, self, features)
 
     def bound_add_sums(self, v: Array) -> Call:
         """To add v_i + v_j to each A_ij."""
         _check(v, (self.n,), "v", v.flags.c_contiguous)
         ones = np.ones(self.n)
-        arguments = (_L, self._n, _ONE, pointer(v), _int(1), pointer(ones), _int(1), *self._lower)
-        return _bind(_dsyr2, arguments, self, v, ones)
+        arguments = (LOWER, self._n, ONE, pointer(v), integer(1), pointer(ones), integer(1), *self._lower)
+        return _bind(dsyr2, arguments, self, v, ones)
 
     def bound_invert(self, inverted_whole: int = INVERTED_WHOLE) -> Call:
         """To overwrite the factor of C with C⁻¹: first L⁻¹, by halves, then L⁻ᵀL⁻¹.
@@ -258,11 +216,11 @@ class Square:
         LAPACK's ``dpotri`` does the same, but OpenBLAS is slow at inverting a triangle of more than a few dozen rows.
         """
         if self.n <= inverted_whole:
-            return _bind(_dpotri, self._whole, self)
+            return _bind(dpotri, self._whole, self)
         if compiled.library is not None:
             sizes = (self.n, self.array.strides[1] // 8, inverted_whole)
             return _bind(compiled.library.invert, (ctypes.addressof(LAPACK), self._lower[0], *sizes), self)
-        steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(_dlauum, self._whole, self)]
+        steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(dlauum, self._whole, self)]
 
         def invert() -> None:
             for step in steps:
@@ -273,21 +231,21 @@ class Square:
     def _triangle_inversion(self, inverted_whole: int) -> list[Call]:
         """Calls that replace L by L⁻¹: [A 0; B D]⁻¹ = [A⁻¹ 0; −D⁻¹BA⁻¹ D⁻¹]."""
         if self.n <= inverted_whole:
-            return [_bind(_dtrtri, (_L, _N, *self._whole[1:]), self)]
+            return [_bind(dtrtri, (LOWER, PLAIN, *self._whole[1:]), self)]
         cut = (self.n // 2 + 7) // 8 * 8  # the inner loops of BLAS are 4 or 8 entries wide
         A, D = self.leading(cut), Square(self.array[cut:, cut:])
         B = (self._lower[0] + 8 * cut, self._lower[1])
         return [
             *D._triangle_inversion(inverted_whole),
             # solved with A, not multiplied by its inverse: a tenth slower, but loses fewer digits
-            _bind(_dtrsm, (_R, _L, _N, _N, D._n, A._n, _MINUS_ONE, *A._lower, *B), self),
-            _bind(_dtrmm, (_L, _L, _N, _N, D._n, A._n, _ONE, *D._lower, *B), self),
+            _bind(dtrsm, (RIGHT, LOWER, PLAIN, PLAIN, D._n, A._n, MINUS_ONE, *A._lower, *B), self),
+            _bind(dtrmm, (LOWER, LOWER, PLAIN, PLAIN, D._n, A._n, ONE, *D._lower, *B), self),
             *A._triangle_inversion(inverted_whole),
         ]
 
     def cholesky(self) -> bool:
         """Overwrite a covariance with its factor; false if it is not positive definite."""
-        _dpotrf(*self._whole)
+        dpotrf(*self._whole)
         # A NaN can pass through LAPACK unnoticed, but it spreads to the last pivot. An infinite pivot need not: a leaf
         # sees it in the determinant.
         return self._info.value == 0 and math.isfinite(self.diagonal[-1])
@@ -365,7 +323,9 @@ class Square:
         schur.diagonal[:] = gram.diagonal + noise
         scale = float(schur.diagonal.mean())
         # schur −= belowᵀ below
-        _dsyrk(_L, _T, _int(m), _int(n), _MINUS_ONE, pointer(below), _int(max(n, 1)), _ONE, *schur._lower)
+        dsyrk(
+            LOWER, TRANSPOSED, integer(m), integer(n), MINUS_ONE, pointer(below), integer(max(n, 1)), ONE, *schur._lower
+        )
         remainder = PackedGram.pack(schur.array)
         unpack = schur.bound_unpack(remainder.pairs)
         # a pivot no larger than what the subtraction rounds off carries no information, though it may be positive
@@ -389,42 +349,3 @@ class Square:
     def log_determinant(self) -> float:
         """For the factor of C: log|C|."""
         return 2.0 * float(np.add.reduce(np.log(self.diagonal)))  # half the overhead of .sum()
-
-
-class _Scratch(threading.local):
-    """Memory of one thread: for a matrix (:meth:`Square.scratch`), and for arrays lent while it works on one leaf."""
-
-    def __init__(self) -> None:
-        self.memory = np.empty(0)
-        self.lent = np.empty(0)
-        self.next: int | None = None  # where the next array begins; None while none are lent
-
-
-_scratch = _Scratch()
-
-
-@contextlib.contextmanager
-def lent_memory() -> Iterator[None]:
-    """Inside, this thread's :func:`empty` arrays are lent: to be forgotten at the end, when they go to the next leaf.
-
-    Getting a few megabytes from the system for every leaf and giving them back costs a tenth of its training.
-    """
-    _scratch.next = 0
-    try:
-        yield
-    finally:
-        asked, _scratch.next = _scratch.next or 0, None
-        if _scratch.lent.size < asked <= _LARGEST_SCRATCH:
-            _scratch.lent = np.empty(asked)  # enough for the next leaf of this size
-
-
-def empty(*shape: int) -> Array:
-    """A Fortran-ordered array of any content, lent inside :func:`lent_memory` if there is room for it."""
-    if _scratch.next is None:
-        return np.empty(shape, order="F")
-    start = _scratch.next
-    stop = start + math.prod(shape)
-    _scratch.next = stop + -stop % 8  # keeps every array on a cache line of its own
-    if stop > _scratch.lent.size:
-        return np.empty(shape, order="F")
-    return _scratch.lent[start:stop].reshape(shape, order="F")

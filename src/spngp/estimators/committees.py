@@ -35,9 +35,10 @@ from spngp._support.types import Array, Indices, RandomState
 from spngp.estimators.base import Regressor
 from spngp.estimators.standardise import Standardiser
 from spngp.gp.exact import ExactGP
-from spngp.gp.optimisation import Block, Convergence, GaussianPrior, fit_tied
+from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels import Parameter
 from spngp.learning import defaults, metric
+from spngp.learning.tied_evidence import fit_tied
 from spngp.predictive import GaussianMixture
 
 __all__ = [

@@ -184,7 +184,9 @@ class NetworkRegressor(Regressor):
                     "rows": leaf.gp.n_own,
                     "context_rows": leaf.gp.n_context,
                     "kernel": leaf.label,
-                    "parameters": dict(zip(leaf.kernel.parameters.names, leaf.kernel.parameters.values.tolist(), strict=True)),
+                    "parameters": dict(
+                        zip(leaf.kernel.parameters.names, leaf.kernel.parameters.values.tolist(), strict=True)
+                    ),
                     "noise_std": float(noise_scales[leaf.output] * np.sqrt(leaf.noise_variance)),
                     "log_evidence": leaf.log_evidence - leaf.gp.n_own * float(np.log(self._outputs.scale[leaf.output])),
                     "weight": weight,

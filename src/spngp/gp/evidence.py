@@ -13,7 +13,9 @@ from typing import Protocol, cast
 import numpy as np
 
 from spngp._linalg import compiled
-from spngp._linalg.square import INVERTED_WHOLE, LAPACK, Square, empty, pointer
+from spngp._linalg.lapack import LAPACK, pointer
+from spngp._linalg.scratch import empty
+from spngp._linalg.square import INVERTED_WHOLE, Square
 from spngp._support.types import Array
 from spngp.kernels import Kernel
 from spngp.kernels.compiled_sum import CompiledSum, compiled_sum

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
-from spngp._linalg.square import NotPositiveDefiniteError, lent_memory
+from spngp._linalg.scratch import lent_memory
+from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.gp.evidence import evidence_of
@@ -55,49 +55,6 @@ class Convergence:
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-class TiedEvidence:
-    """Log evidence of a network of independent regions that share their experts' parameters, with its gradient.
-
-    Each block is a region with one expert per template under a sum with uniform weights, so
-    log Z = Σ_block logsumexp_k(log w_k + log Z_block,k) and ∇ log Z = Σ r_block,k ∇ log Z_block,k, with r the posterior
-    responsibility. ``theta`` holds the templates' parameters one after the other.
-    """
-
-    def __init__(self, templates: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None = None) -> None:
-        self.templates = list(templates)
-        self._sizes = [gp.theta.size for gp in self.templates]
-        self._n_jobs = n_jobs
-        self._n_blocks, self._rows = len(blocks), [y.size for _, y in blocks]
-        self._tasks = [(k, LeafEvidence(gp, *block)) for k, gp in enumerate(self.templates) for block in blocks]
-
-    @property
-    def theta(self) -> Array:
-        """Where the templates stand."""
-        return np.concatenate([gp.theta for gp in self.templates])
-
-    @property
-    def bounds(self) -> Array:
-        """Bounds of :attr:`theta`."""
-        return np.concatenate([gp.bounds for gp in self.templates])
-
-    def parts(self, theta: Array) -> list[Array]:
-        """Each template's share of ``theta``."""
-        return np.split(theta, np.cumsum(self._sizes)[:-1])
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Log evidence and gradient."""
-        parts = self.parts(theta)
-        results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs, self._rows)
-        values = np.array([value for value, _ in results]).reshape(len(parts), self._n_blocks)
-        values -= np.log(len(parts))
-        totals = logsumexp(values, axis=0)
-        responsibilities = np.exp(values - totals).reshape(-1)
-        gradients = [np.zeros(size) for size in self._sizes]
-        for (k, _), (_, gradient), responsibility in zip(self._tasks, results, responsibilities, strict=True):
-            gradients[k] += responsibility * gradient
-        return float(totals.sum()), np.concatenate(gradients)
 
 
 class LeafEvidence:
@@ -196,7 +153,7 @@ def fit_gp(gp: ExactGP, X: Any, y: Any, max_evaluations: int = 200) -> ExactGP:
     >>> import numpy as np
     >>> from spngp.kernels import SquaredExponential
     >>> from spngp.gp.exact import ExactGP
-from spngp.kernels.parameter import Identity
+    from spngp.kernels.parameter import Identity
     >>> from spngp.gp.optimisation import fit_gp
     >>> X = np.linspace(0, 10, 50)
     >>> fitted = fit_gp(ExactGP(SquaredExponential(), 0.1), X, np.sin(X))
@@ -206,26 +163,6 @@ from spngp.kernels.parameter import Identity
     X, y = gp._checked(X, y, "X", "y")
     objective = LeafEvidence(gp, X, y)
     return gp.with_theta(maximise(objective, gp.theta, gp.bounds, y.size, max_evaluations, tolerance=1e-7))
-
-
-def fit_tied(
-    templates: Sequence[ExactGP],
-    blocks: Sequence[Block],
-    max_evaluations: int,
-    *,
-    priors: Sequence[GaussianPrior] | None = None,
-    n_jobs: int | None = None,
-    convergence: Convergence | None = None,
-) -> list[ExactGP]:
-    """Templates moved to a maximum of their joint evidence on the blocks (see :class:`TiedEvidence`)."""
-    evidence = TiedEvidence(templates, blocks, n_jobs)
-    objective: Objective = evidence
-    if priors is not None:
-        centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
-        objective = GaussianPrior(centre, std).added_to(evidence)
-    n_rows = sum(y.size for _, y in blocks)
-    theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, convergence=convergence)
-    return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]
 
 
 def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = None) -> Array:

@@ -141,11 +141,13 @@ class Kernel(ABC):
         return lambda start, stop: self.covariances(X[start:stop], X[start:])
 
     def checked_rows(self, X: Any, name: str) -> Array:
+        """X as rows that the kernel can take, or an error that calls it by ``name``."""
         X = as_rows(X, name)
         self.check_inputs(X.shape[1])
         return X
 
     def check_inputs(self, d: int) -> None:
+        """Raise an error unless the parameters fit d inputs."""
         for name, place in self._places.items():
             if isinstance(place, slice) and place.stop - place.start != d:
                 raise ValueError(

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg.square import PackedGram, Square, empty
+from spngp._linalg.scratch import empty
+from spngp._linalg.square import PackedGram, Square
 from spngp._support.types import Array
 from spngp.kernels.base import Evaluation, Kernel
 from spngp.kernels.parameter import ParameterTable
@@ -54,6 +55,7 @@ class Combination(Kernel):
         ]
 
     def check_inputs(self, d: int) -> None:
+        """Raise an error unless the parameters fit d inputs."""
         for part in self.parts:
             part.check_inputs(d)
 
@@ -65,6 +67,7 @@ class KernelSum(Combination):
     """Sum of kernels: a function that is a sum of independent functions. Written ``a + b``."""
 
     def covariances(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
         total = self.parts[0].covariances(X1, X2)
         for part in self.parts[1:]:
             total += part.covariances(X1, X2)
@@ -76,6 +79,7 @@ class KernelSum(Combination):
             part.fill(X, square, adds or i > 0)
 
     def variances(self, X: Array) -> Array:
+        """Prior variance at each checked row."""
         return np.sum([part.variances(X) for part in self.parts], axis=0)
 
     def slope_variances(self, d: int) -> Array:
@@ -94,12 +98,14 @@ class KernelProduct(Combination):
     """Product of kernels. Written ``a * b``."""
 
     def covariances(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
         total = self.parts[0].covariances(X1, X2)
         for part in self.parts[1:]:
             total *= part.covariances(X1, X2)
         return total
 
     def variances(self, X: Array) -> Array:
+        """Prior variance at each checked row."""
         return np.prod([part.variances(X) for part in self.parts], axis=0)
 
     def slope_variances(self, d: int) -> Array:

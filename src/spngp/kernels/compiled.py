@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spngp._linalg import compiled
-from spngp._linalg.square import PackedGram, empty, pointer
+from spngp._linalg.lapack import pointer
+from spngp._linalg.scratch import empty
+from spngp._linalg.square import PackedGram
 from spngp._support.types import Array
 
 if TYPE_CHECKING:

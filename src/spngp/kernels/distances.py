@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
 
-from spngp._linalg.square import Square, empty
+from spngp._linalg.scratch import empty
+from spngp._linalg.square import Square
 from spngp._support.types import Array
 
 # Largest squared norm of features for which squared distances may be expanded into inner products.

@@ -42,9 +42,11 @@ class Linear(Kernel):
         )
 
     def covariances(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
         return (X1 * self.variance) @ X2.T + self.bias_variance
 
     def variances(self, X: Array) -> Array:
+        """Prior variance at each checked row."""
         return (X * X * self.variance).sum(axis=1) + self.bias_variance
 
     def slope_variances(self, d: int) -> Array:
@@ -115,9 +117,11 @@ class Polynomial(Kernel):
         return {"degree": self.degree}
 
     def covariances(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
         return np.asarray(self.variance * (X1 @ X2.T + self.offset) ** self.degree)
 
     def variances(self, X: Array) -> Array:
+        """Prior variance at each checked row."""
         return np.asarray(self.variance * ((X * X).sum(axis=1) + self.offset) ** self.degree)
 
     def slope_variances(self, d: int) -> Array:
@@ -173,9 +177,11 @@ class Constant(Kernel):
         self._declare(variance=variance, scalar=("variance",))
 
     def covariances(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
         return np.full((X1.shape[0], X2.shape[0]), self.variance)
 
     def variances(self, X: Array) -> Array:
+        """Prior variance at each checked row."""
         return np.full(X.shape[0], self.variance)
 
     def slope_variances(self, d: int) -> Array:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spngp._linalg import compiled
-from spngp._linalg.square import PackedGram, Square, empty
+from spngp._linalg.scratch import empty
+from spngp._linalg.square import PackedGram, Square
 from spngp._support.types import Array
 from spngp.kernels.base import Kernel
 from spngp.kernels.compiled import CompiledEvaluation, CompiledFormula
@@ -89,6 +90,7 @@ class Stationary(Kernel):
         return np.clip(features, -_LARGEST, _LARGEST, out=features)  # ∞ − ∞ is no distance
 
     def covariances(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets."""
         middle = centre(X2)
         formula = self._compiled_formula(X1.shape[1])
         if formula is not None:
@@ -124,6 +126,7 @@ class Stationary(Kernel):
         return block
 
     def variances(self, X: Array) -> Array:
+        """Prior variance at each checked row."""
         return np.full(X.shape[0], self.variance)
 
     def slope_variances(self, d: int) -> Array:

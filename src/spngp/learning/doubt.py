@@ -8,6 +8,7 @@ import numpy as np
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices, Mask
+from spngp.gp.leave_one_out import leave_one_out, misleading_rows
 from spngp.network import Box, Leaf, Node
 from spngp.network.placement import log_path_weights, place, route
 from spngp.network.prediction import PlacedLeaf
@@ -55,7 +56,7 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # some were taken together
-        found, squares = leaf.gp.outliers(_DOUBTED if near is None else _DOUBTED_AGAIN)
+        found, squares = misleading_rows(leaf.gp, _DOUBTED if near is None else _DOUBTED_AGAIN)
         own_noise[observed[found], leaf.output] = squares
 
     map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])
@@ -81,7 +82,7 @@ def noise_shapes(
 
     def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
         (leaf, _, weight), rows = task
-        residual, latent_variance = leaf.gp.leave_one_out(rows)
+        residual, latent_variance = leave_one_out(leaf.gp, rows)
         return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
 
     for k in range(n_outputs):

@@ -11,11 +11,12 @@ from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, mean_curvature
 from spngp.kernels.parameter import Identity
-from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 from spngp.learning.blocks import at_most, blocks_of, observed
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
+from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
 
 # For the identity of a leaf region and an output: its experts, one per kernel.

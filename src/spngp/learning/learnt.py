@@ -9,7 +9,7 @@ import numpy as np
 from spngp._support.memory import Budget
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array
-from spngp.estimators.standardise import few_of
+from spngp.learning.proportion import few_of
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
 from spngp.noise import NoiseShape

@@ -16,10 +16,11 @@ from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
-from spngp.gp.optimisation import Block, Convergence, GaussianPrior, fit_tied
 from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
+from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
 
 # Where all rows are one region, training starts from length-scales shorter by this factor if so many rows favour it

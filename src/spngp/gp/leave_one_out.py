@@ -1,0 +1,64 @@
+"""Leave-one-out in closed form: what all other rows say about each, and which rows mislead the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spngp._linalg.square import Square
+from spngp._support.types import Array, Indices
+from spngp.gp.exact import ExactGP
+
+
+def misleading_rows(gp: ExactGP, limit: float) -> tuple[Indices, Array]:
+    """Own rows that mislead the others, and the squared residual of each.
+
+    Rows more than ``limit`` standard deviations off what all others say are looked at, farthest first. One is an
+    outlier if, without it, the others are better predicted, each by the rest: if the sum of their leave-one-out log
+    densities grows. Rows that were taken together, and context, play no part.
+    """
+    own = gp._n_first
+    square = gp._present_factor().leading(own)
+    if gp._L is not None:  # else it is scratch memory, and may be overwritten
+        square = Square(square.array.copy(order="F"))
+    alpha = gp._y[:own].copy()
+    square.solve(alpha)
+    square.solve_transposed(alpha)
+    square.bound_invert()()
+    diagonal, open_ = square.diagonal.copy(), np.zeros(own, dtype=bool)
+    open_[gp.rows_seen_once] = True
+    kept = np.ones(own, dtype=bool)
+    found: list[int] = []
+    squares: list[float] = []
+    if not (alpha * alpha > limit * limit * diagonal)[open_].any():  # nearly always
+        return np.array(found, dtype=np.intp), np.array(squares)
+    P = np.tril(square.array) + np.tril(square.array, -1).T
+    while True:
+        z2 = np.where(open_, alpha * alpha / diagonal, 0.0)
+        i = int(np.argmax(z2))
+        if not z2[i] > limit * limit:
+            break
+        open_[i] = kept[i] = False
+        column = P[:, i].copy()
+        alpha_without = alpha - column * (alpha[i] / diagonal[i])
+        diagonal_without = np.where(kept, diagonal - column * (column / diagonal[i]), 1.0)
+        gains = np.log(diagonal_without / diagonal) - alpha_without**2 / diagonal_without + alpha**2 / diagonal
+        if float(gains[kept].sum()) > 0.0:
+            found.append(i)
+            squares.append((alpha[i] / diagonal[i]) ** 2)
+            P -= np.outer(column, column / diagonal[i])
+            alpha, diagonal = np.where(kept, alpha_without, 0.0), diagonal_without
+        else:
+            kept[i] = True
+    return np.array(found, dtype=np.intp), np.array(squares)
+
+
+def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
+    """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
+
+    Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance.
+    """
+    columns = np.zeros((gp._y.size, rows.size), order="F")
+    columns[rows, np.arange(rows.size)] = 1.0
+    gp._present_factor().solve(columns)
+    precision = np.einsum("ij,ij->j", columns, columns)
+    return gp._alpha[rows] / precision, np.maximum(1.0 / precision - gp._noise_per_row()[rows], 0.0)

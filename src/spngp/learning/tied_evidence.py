@@ -1,0 +1,76 @@
+"""The joint evidence of experts that share their parameters, and its maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import logsumexp
+
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block, Convergence, GaussianPrior, LeafEvidence, Objective, maximise
+
+
+class TiedEvidence:
+    """Log evidence of a network of independent regions that share their experts' parameters, with its gradient.
+
+    Each block is a region with one expert per template under a sum with uniform weights, so
+    log Z = Σ_block logsumexp_k(log w_k + log Z_block,k) and ∇ log Z = Σ r_block,k ∇ log Z_block,k, with r the posterior
+    responsibility. ``theta`` holds the templates' parameters one after the other.
+    """
+
+    def __init__(self, templates: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None = None) -> None:
+        self.templates = list(templates)
+        self._sizes = [gp.theta.size for gp in self.templates]
+        self._n_jobs = n_jobs
+        self._n_blocks, self._rows = len(blocks), [y.size for _, y in blocks]
+        self._tasks = [(k, LeafEvidence(gp, *block)) for k, gp in enumerate(self.templates) for block in blocks]
+
+    @property
+    def theta(self) -> Array:
+        """Where the templates stand."""
+        return np.concatenate([gp.theta for gp in self.templates])
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of :attr:`theta`."""
+        return np.concatenate([gp.bounds for gp in self.templates])
+
+    def parts(self, theta: Array) -> list[Array]:
+        """Each template's share of ``theta``."""
+        return np.split(theta, np.cumsum(self._sizes)[:-1])
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Log evidence and gradient."""
+        parts = self.parts(theta)
+        results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs, self._rows)
+        values = np.array([value for value, _ in results]).reshape(len(parts), self._n_blocks)
+        values -= np.log(len(parts))
+        totals = logsumexp(values, axis=0)
+        responsibilities = np.exp(values - totals).reshape(-1)
+        gradients = [np.zeros(size) for size in self._sizes]
+        for (k, _), (_, gradient), responsibility in zip(self._tasks, results, responsibilities, strict=True):
+            gradients[k] += responsibility * gradient
+        return float(totals.sum()), np.concatenate(gradients)
+
+
+def fit_tied(
+    templates: Sequence[ExactGP],
+    blocks: Sequence[Block],
+    max_evaluations: int,
+    *,
+    priors: Sequence[GaussianPrior] | None = None,
+    n_jobs: int | None = None,
+    convergence: Convergence | None = None,
+) -> list[ExactGP]:
+    """Templates moved to a maximum of their joint evidence on the blocks (see :class:`TiedEvidence`)."""
+    evidence = TiedEvidence(templates, blocks, n_jobs)
+    objective: Objective = evidence
+    if priors is not None:
+        centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
+        objective = GaussianPrior(centre, std).added_to(evidence)
+    n_rows = sum(y.size for _, y in blocks)
+    theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, convergence=convergence)
+    return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]
