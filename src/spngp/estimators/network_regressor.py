@@ -99,7 +99,7 @@ class NetworkRegressor(Regressor):
         mixtures = []
         for Z in self._blocks(X):
             with one_blas_thread():
-                mixture = prediction.predict_dist(self.network_, Z, latent, self.n_jobs, self._noise_shapes())
+                mixture = prediction.predict_dist(self.network_, Z, latent, self.n_jobs)
             mixtures.append(self._in_units_of_y(mixture))
         return mixtures
 
@@ -107,7 +107,7 @@ class NetworkRegressor(Regressor):
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
         n_samples = as_count(n_samples, "n_samples", 0)
         Z = np.concatenate(self._blocks(X))
-        draws = sampling.sample(self.network_, Z, n_samples, random_state, latent, self._noise_shapes())
+        draws = sampling.sample(self.network_, Z, n_samples, random_state, latent)
         draws = draws.reshape(Z.shape[0], self.n_outputs_, n_samples)
         draws = draws * self._outputs.scale[:, np.newaxis] + self._outputs.mean[:, np.newaxis]
         return draws[:, 0] if self._y_is_flat else draws

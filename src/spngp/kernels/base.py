@@ -11,7 +11,7 @@ import numpy as np
 from spngp._linalg.square import PackedGram, Square
 from spngp._support.checks import as_floats, as_rows
 from spngp._support.types import Array
-from spngp.kernels.parameter import Identity, ParameterTable, declare
+from spngp.kernels.parameter import Identity, Parameter, ParameterTable, declare
 
 # Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.
 Pullback: TypeAlias = Callable[[Array, Array], Array]
@@ -81,6 +81,36 @@ class Kernel(ABC):
         kernel.__dict__.update(self.__dict__)
         kernel.parameters = table
         return kernel
+
+    def rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        """The kernel of s·f(x/scales), for a function f of this one: the same covariances in other units.
+
+        What is fixed stays fixed; bounds of what is free are the default ones again. Kernels of the inner product are
+        then those of inputs as far from their centre as they were from the origin.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from spngp.kernels import Matern
+        >>> Matern(1.5, length_scale=2.0, variance=0.5).rescaled(np.array([1.0, 10.0]), 2.0)
+        Matern(nu=1.5, length_scale=[2.0, 20.0], variance=2.0)
+        """
+        if output_scale == 1.0 and bool((input_scales == 1.0).all()):
+            return self
+        return self._rescaled(input_scales, output_scale)
+
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        raise ValueError(f"{self!r} cannot be put into other units")
+
+    def _scaled_by(self, factors: dict[str, float | Array]) -> Kernel:
+        """The same formula with parameters multiplied: by one factor each, or by one per input."""
+        arguments: dict[str, Any] = {}
+        for name, place in self._places.items():
+            factor = np.asarray(factors.get(name, 1.0))
+            value = self.parameters.values[place] * (factor.flat[0] if np.ptp(factor) == 0 else factor)
+            fixed = np.broadcast_to(~self.parameters.free[place], value.shape) & (value > 0)
+            arguments[name] = Parameter(value.tolist(), fixed=fixed.tolist() if fixed.any() else False)
+        return type(self)(**self._structure(), **arguments)
 
     def gram(self, X1: Any, X2: Any = None) -> Array:
         """Covariances between the rows of X1 and of X2 (of X1 itself by default), shape (n1, n2)."""

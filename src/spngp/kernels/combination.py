@@ -86,6 +86,9 @@ class KernelSum(Combination):
         """Slopes of independent functions add up."""
         return np.sum([part.slope_variances(d) for part in self.parts], axis=0)
 
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        return KernelSum([part.rescaled(input_scales, output_scale) for part in self.parts])
+
     def evaluation(self, X: Array, square: Square) -> SumEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         return SumEvaluation(self._part_evaluations(X, square))
@@ -114,6 +117,12 @@ class KernelProduct(Combination):
         variances = np.array([part.variances(at)[0] for part in self.parts])
         others = [np.prod(np.delete(variances, i)) for i in range(len(self.parts))]
         return np.sum([part.slope_variances(d) * other for part, other in zip(self.parts, others, strict=True)], axis=0)
+
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        first, *others = self.parts
+        return KernelProduct(
+            [first.rescaled(input_scales, output_scale), *(part.rescaled(input_scales, 1.0) for part in others)]
+        )
 
     def evaluation(self, X: Array, square: Square) -> ProductEvaluation:
         """The kernel on checked rows, ready for many parameter values."""

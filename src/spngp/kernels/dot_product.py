@@ -53,6 +53,9 @@ class Linear(Kernel):
         """Prior variance of the slope along each input."""
         return np.broadcast_to(np.asarray(self.variance), (d,))
 
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        return self._scaled_by({"variance": (output_scale / input_scales) ** 2, "bias_variance": output_scale**2})
+
     def evaluation(self, X: Array, square: Square) -> LinearEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         return LinearEvaluation(self, X, square)
@@ -187,6 +190,9 @@ class Constant(Kernel):
     def slope_variances(self, d: int) -> Array:
         """A constant has no slope."""
         return np.zeros(d)
+
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        return self._scaled_by({"variance": output_scale**2})
 
     def evaluation(self, X: Array, square: Square) -> ConstantEvaluation:
         """The kernel on checked rows, ready for many parameter values."""

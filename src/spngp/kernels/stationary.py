@@ -133,6 +133,9 @@ class Stationary(Kernel):
         """Prior variance of the slope along each input."""
         return np.broadcast_to(self.variance / np.square(self.length_scale), (d,))
 
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        return self._scaled_by({"length_scale": input_scales, "variance": output_scale**2})
+
     def evaluation(self, X: Array, square: Square) -> StationaryEvaluation | CompiledEvaluation:
         """The kernel on checked rows, ready for many parameter values."""
         formula = self._compiled_formula(X.shape[1])
@@ -348,6 +351,9 @@ class Periodic(Stationary):
     def slope_variances(self, d: int) -> Array:
         """Prior variance of the slope along each input."""
         return super().slope_variances(d) * np.square(2.0 * np.pi / self.period)
+
+    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
+        return self._scaled_by({"period": input_scales, "variance": output_scale**2})
 
     def _n_features(self, d: int) -> int:
         return 2 * d

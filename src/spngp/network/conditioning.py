@@ -123,17 +123,17 @@ def _condition_leaf(
     def weights(rows: Indices | None) -> Array | None:
         if own_noise is None or rows is None:
             return None
-        variance = own_noise[rows, leaf.output]
-        return np.where(variance > leaf.noise_variance, leaf.noise_variance / variance, 1.0)  # NaN is not larger
+        variance, usual = own_noise[rows, leaf.output], leaf.noise_variance
+        return np.where(variance > usual, usual / variance, 1.0)  # NaN is not larger
 
     if own.size == 0 and (around is None or around.size == 0) and not leaf.gp.n_own:
         return leaf  # no data: the prior stands
     try:
         gp: ExactGP = leaf.gp.condition(
-            X[own],
-            y[own],
-            None if around is None else X[around],
-            None if around is None else y[around],
+            leaf.inputs(X[own]),
+            leaf.outputs_of(y[own]),
+            None if around is None else leaf.inputs(X[around]),
+            None if around is None else leaf.outputs_of(y[around]),
             weights=weights(own),
             context_weights=weights(around),
             keep_factor=keep_factor,

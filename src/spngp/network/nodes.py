@@ -14,6 +14,8 @@ from spngp.box import Box
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, Parameter
 from spngp.network import conditioning, induced, prediction, sampling
+from spngp.network.units import Units
+from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 
 
@@ -51,6 +53,18 @@ class Node(ABC):
     def __reduce__(self) -> Any:
         slots = [slot for kind in type(self).__mro__ for slot in getattr(kind, "__slots__", ())]
         return _restore, (type(self), {slot: getattr(self, slot) for slot in slots})
+
+    def rebuilt(self, children: Sequence[Node], **changes: Any) -> Node:
+        """The same node over other children, and with other attributes where given; the caller knows that they fit."""
+        slots = [slot for kind in type(self).__mro__ for slot in getattr(kind, "__slots__", ())]
+        values = {slot: getattr(self, slot) for slot in slots} | {"children": tuple(children)} | changes
+        node: Node = object.__new__(type(self))
+        node._set(**values)
+        node._set(cut_ranges=node._cut_ranges())
+        return node
+
+    def _cut_ranges(self) -> dict[int, tuple[float, float]]:
+        return _join_ranges(self.children)
 
     # What a pass over the network asks of each kind of node.
 
@@ -203,6 +217,10 @@ class Leaf(Node):
     ----------
     gp : ExactGP
         The Gaussian process: the prior, or conditioned on the rows of its box.
+    noise_shape : NoiseShape
+        Gaussian; learning may find another.
+    units : Units or None
+        Those that the GP works in, if they are not the user's.
 
     Examples
     --------
@@ -216,38 +234,92 @@ class Leaf(Node):
     gp: ExactGP
     output: int
     label: str
+    noise_shape: NoiseShape
+    units: Units | None
 
-    __slots__ = ("gp", "label", "output")
+    __slots__ = ("gp", "label", "noise_shape", "output", "units")
 
     def __init__(
         self, kernel: Kernel, noise_variance: float | Parameter = 0.1, output: int = 0, label: str = ""
     ) -> None:
-        self._set_gp(ExactGP(kernel, noise_variance), as_count(output, "output of Leaf", 0), label)
+        self._set_gp(ExactGP(kernel, noise_variance), as_count(output, "output of Leaf", 0), label, None, GAUSSIAN)
 
-    def _set_gp(self, gp: ExactGP, output: int, label: str) -> None:
+    def _set_gp(self, gp: ExactGP, output: int, label: str, units: Units | None, noise_shape: NoiseShape) -> None:
         self._set(gp=gp, output=output, label=label, children=(), outputs=(output,), cut_ranges={})
-        self._set(log_evidence=gp.log_evidence)
+        self._set(units=units, noise_shape=noise_shape)
+        self._set(log_evidence=gp.log_evidence - gp.n_own * float(np.log(self._scale)))
 
     @staticmethod
-    def of(gp: ExactGP, output: int = 0, label: str = "") -> Leaf:
-        """A leaf around a GP that exists already."""
+    def of(
+        gp: ExactGP,
+        output: int = 0,
+        label: str = "",
+        units: Units | None = None,
+        noise_shape: NoiseShape = GAUSSIAN,
+    ) -> Leaf:
+        """A leaf around a GP that exists already, which may work in other units than the leaf's user."""
         leaf = object.__new__(Leaf)
-        leaf._set_gp(gp, output, label)
+        leaf._set_gp(gp, output, label, units, noise_shape)
         return leaf
+
+    def with_gp(self, gp: ExactGP) -> Leaf:
+        """A leaf for the same output, in the same units, with another GP."""
+        return Leaf.of(gp, self.output, self.label, self.units, self.noise_shape)
 
     @property
     def kernel(self) -> Kernel:
-        """Covariance function."""
-        return self.gp.kernel
+        """Covariance function, in the units of X and y."""
+        if self.units is None:
+            return self.gp.kernel
+        return self.gp.kernel.rescaled(self.units.inputs.scale, self._scale)
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the observation noise."""
-        return self.gp.noise_variance
+        """Variance of the observation noise, in the squared units of y; that of the GP, whatever the noise's shape."""
+        return self.gp.noise_variance * self._scale**2
 
-    def with_gp(self, gp: ExactGP) -> Leaf:
-        """A leaf for the same output with another GP."""
-        return Leaf.of(gp, self.output, self.label)
+    @property
+    def _scale(self) -> float:
+        return 1.0 if self.units is None else float(self.units.outputs.scale[self.output])
+
+    @property
+    def _mean(self) -> float:
+        return 0.0 if self.units is None else float(self.units.outputs.mean[self.output])
+
+    def inputs(self, X: Array) -> Array:
+        """Rows as the GP takes them."""
+        return X if self.units is None else self.units.inputs.apply(X)
+
+    def outputs_of(self, y: Array) -> Array:
+        """Outputs as the GP takes them."""
+        return y if self.units is None else (y - self._mean) / self._scale
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent function at each row."""
+        mean, variance = self.gp.predict(self.inputs(X), latent=True)
+        return (mean, variance) if self.units is None else (mean * self._scale + self._mean, variance * self._scale**2)
+
+    def predict_mean(self, X: Array) -> Array:
+        """Mean at each row, without the cost of its variance."""
+        mean = self.gp.predict_mean(self.inputs(X))
+        return mean if self.units is None else mean * self._scale + self._mean
+
+    def joint(self, X: Array, latent: bool) -> tuple[Array, Array]:
+        """Mean and covariance matrix over the rows, of new observations or of the latent function."""
+        mean, covariance = self.gp.joint(self.inputs(X), latent=True)
+        if not latent:
+            np.einsum("ii->i", covariance)[:] += self.gp.noise_variance * self.noise_shape.variance
+        return (
+            (mean, covariance) if self.units is None else (mean * self._scale + self._mean, covariance * self._scale**2)
+        )
+
+    def draw(self, X: Array, n_samples: int, rng: np.random.Generator, latent: bool) -> Array:
+        """Joint samples over the rows, shape (n, n_samples)."""
+        shaped = not latent and self.noise_shape != GAUSSIAN
+        values = self.gp.sample(self.inputs(X), n_samples, rng, latent or shaped)
+        if shaped:
+            values = values + np.sqrt(self.gp.noise_variance) * self.noise_shape.sample(values.shape, rng)
+        return values if self.units is None else values * self._scale + self._mean
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """A leaf has no children: itself."""
@@ -384,12 +456,14 @@ class Split(Node):
                     f"child {i} of Split(axis={axis}, at={list(positions)}) cuts axis {axis} at {outside:g}, "
                     f"outside its part {edges[i]:g} < x{axis} <= {edges[i + 1]:g}: {child!r}"
                 )
-        ranges = _join_ranges(nodes)
-        own = (positions[0], positions[-1])
-        known = ranges.get(axis, own)
-        ranges[axis] = (min(own[0], known[0]), max(own[1], known[1]))
-        self._set(axis=axis, at=positions, children=nodes, outputs=nodes[0].outputs, cut_ranges=ranges)
-        self._set(log_evidence=sum(child.log_evidence for child in nodes))
+        self._set(axis=axis, at=positions, children=nodes, outputs=nodes[0].outputs)
+        self._set(cut_ranges=self._cut_ranges(), log_evidence=sum(child.log_evidence for child in nodes))
+
+    def _cut_ranges(self) -> dict[int, tuple[float, float]]:
+        ranges = _join_ranges(self.children)
+        known = ranges.get(self.axis, (np.inf, -np.inf))
+        ranges[self.axis] = (min(self.at[0], known[0]), max(self.at[-1], known[1]))
+        return ranges
 
     def child_boxes(self, box: Box) -> tuple[Box, ...]:
         """The box of each child when this node stands in ``box``."""
@@ -402,8 +476,8 @@ class Split(Node):
         return np.split(rows[order], np.searchsorted(part[order], np.arange(1, len(self.children))))
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
-        """The same cuts over the children's posteriors."""
-        return _with_independent_children(self, children)
+        """The same cuts over the children's posteriors, whose evidences add up."""
+        return self.rebuilt(children, log_evidence=sum(child.log_evidence for child in children))
 
     def _arguments(self) -> str:
         shown = ", ".join(f"{cut:g}" for cut in self.at[:4]) + (", ..." if len(self.at) > 4 else "")
@@ -443,12 +517,5 @@ class Product(Node):
         self._set(log_evidence=sum(child.log_evidence for child in nodes))
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
-        """The same outputs over the children's posteriors."""
-        return _with_independent_children(self, children)
-
-
-def _with_independent_children(node: Node, children: Sequence[Node]) -> Node:
-    """Evidence of independent parts adds up; the structure was checked when the prior was built."""
-    _, (kind, slots) = node.__reduce__()
-    slots.update(children=tuple(children), log_evidence=sum(child.log_evidence for child in children))
-    return _restore(kind, slots)
+        """The same outputs over the children's posteriors, whose evidences add up."""
+        return self.rebuilt(children, log_evidence=sum(child.log_evidence for child in children))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -76,6 +76,23 @@ class Components(NamedTuple):
     means: Array
     latent_variances: Array
     noise_variances: Array
+    noise_shapes: Indices  # which of the shapes
+    shapes: tuple[NoiseShape, ...]
+
+    def observed(self) -> tuple[Array, Array, Array]:
+        """Log weights, means and variances of a new observation: one component per part of each noise's shape."""
+        parts = max(len(shape.weights) for shape in self.shapes)
+        weights, factors = np.zeros((len(self.shapes), parts)), np.ones((len(self.shapes), parts))
+        for k, shape in enumerate(self.shapes):
+            weights[k, : len(shape.weights)], factors[k, : len(shape.weights)] = shape.weights, shape.factors
+        with np.errstate(divide="ignore"):  # a part that another shape needs
+            log_shares = np.log(weights)
+        which = 0 if len(self.shapes) == 1 else self.noise_shapes
+        flat = (*self.means.shape[:2], self.means.shape[2] * parts)
+        log_weights = (self.log_weights[..., np.newaxis] + log_shares[which]).reshape(flat)
+        noise = self.noise_variances[..., np.newaxis] * factors[which]
+        variances = (self.latent_variances[..., np.newaxis] + noise).reshape(flat)
+        return log_weights, np.repeat(self.means, parts, axis=-1), variances
 
 
 def components(root: Node, X: Array, n_jobs: int | None) -> Components:
@@ -87,34 +104,31 @@ def components(root: Node, X: Array, n_jobs: int | None) -> Components:
         slots.append(used[rows, column])
         used[rows, column] += 1
     shape = (*routed.shape, int(used.max(initial=1)))
-    found = Components(np.full(shape, -np.inf), np.zeros(shape), np.ones(shape), np.zeros(shape))
+    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(leaf.noise_shape for leaf in routed.leaves))}
+    found = Components(
+        log_weights=np.full(shape, -np.inf),
+        means=np.zeros(shape),
+        latent_variances=np.ones(shape),
+        noise_variances=np.zeros(shape),
+        noise_shapes=np.zeros(shape, dtype=np.intp),
+        shapes=tuple(shapes) or (GAUSSIAN,),
+    )
 
     def predict_leaf(i: int) -> None:
         where, leaf = (routed.rows[i], routed.columns[i], slots[i]), routed.leaves[i]
-        found.means[where], found.latent_variances[where] = leaf.gp.predict(X[routed.rows[i]], latent=True)
+        found.means[where], found.latent_variances[where] = leaf.predict(X[routed.rows[i]])
         found.noise_variances[where] = leaf.noise_variance
         found.log_weights[where] = routed.log_weights[i]
+        found.noise_shapes[where] = shapes[leaf.noise_shape]
 
     map_leaves(predict_leaf, range(len(slots)), n_jobs)
     return found
 
 
-def predict_dist(
-    root: Node, X: Any, latent: bool, n_jobs: int | None, noise_shapes: Sequence[NoiseShape] | None = None
-) -> GaussianMixture:
-    """The mixture at each row, of the function or of an observation with noise: Gaussian, or of a shape per output."""
-    log_weights, means, variances, noise = components(root, as_rows(X), n_jobs)
-    if not latent:
-        shapes = [GAUSSIAN] * means.shape[1] if noise_shapes is None else noise_shapes
-        parts = max(len(shape.weights) for shape in shapes)
-        weights, factors = np.zeros((len(shapes), 1, parts)), np.ones((len(shapes), 1, parts))
-        for j, shape in enumerate(shapes):
-            weights[j, 0, : len(shape.weights)], factors[j, 0, : len(shape.weights)] = shape.weights, shape.factors
-        flat = (*means.shape[:2], means.shape[2] * parts)
-        with np.errstate(divide="ignore"):  # a part that another output needs
-            log_weights = (log_weights[..., np.newaxis] + np.log(weights)).reshape(flat)
-        variances = (variances[..., np.newaxis] + noise[..., np.newaxis] * factors).reshape(flat)
-        means = np.repeat(means, parts, axis=-1)
+def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> GaussianMixture:
+    """The mixture at each row, of the function or of a new observation."""
+    found = components(root, as_rows(X), n_jobs)
+    log_weights, means, variances = found[:3] if latent else found.observed()
     if means.shape[1] == 1:
         return GaussianMixture(log_weights[:, 0], means[:, 0], variances[:, 0])
     return GaussianMixture(log_weights, means, variances)
@@ -142,7 +156,7 @@ def covariance(root: Node, X: Any, latent: bool) -> Array:
     for i, item in enumerate(placed):
         if not item.children:
             leaf = cast("Leaf", item.node)
-            moments.append((rows[i] * p + column[leaf.output], *leaf.gp.joint(X[rows[i]], latent)))
+            moments.append((rows[i] * p + column[leaf.output], *leaf.joint(X[rows[i]], latent)))
             continue
         below = [moments[child] for child in item.children]
         shares = np.exp(item.node.log_child_weights())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -11,21 +10,13 @@ from spngp._support.checks import as_count, as_generator, as_rows
 from spngp._support.types import Array, Indices, RandomState
 from spngp.network.conditioning import check_inputs
 from spngp.network.placement import place, route
-from spngp.noise import NoiseShape
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
 
-def sample(
-    root: Node,
-    X: Any,
-    n_samples: int,
-    random_state: RandomState,
-    latent: bool,
-    noise_shapes: Sequence[NoiseShape] | None = None,
-) -> Array:
-    """Joint samples of the network over the rows of X, with noise that is Gaussian or of a shape per output."""
+def sample(root: Node, X: Any, n_samples: int, random_state: RandomState, latent: bool) -> Array:
+    """Joint samples of the network over the rows of X."""
     X = as_rows(X)
     check_inputs(root, X)
     n_samples = as_count(n_samples, "n_samples", 0)
@@ -45,11 +36,7 @@ def sample(
         if not item.children:
             leaf = cast("Leaf", item.node)
             if own.size and rows[i].size:
-                shaped = not latent and noise_shapes is not None
-                values = leaf.gp.sample(X[rows[i]], own.size, rng, latent or shaped)
-                if shaped and noise_shapes is not None:
-                    noise = noise_shapes[column[leaf.output]].sample(values.shape, rng)
-                    values = values + np.sqrt(leaf.noise_variance) * noise
+                values = leaf.draw(X[rows[i]], own.size, rng, latent)
                 result[rows[i][:, np.newaxis], column[leaf.output], own] = values
             continue
         for child, part in zip(item.children, _choose(item.node, own, rng), strict=True):
