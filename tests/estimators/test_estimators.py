@@ -138,7 +138,7 @@ def test_overlap_removes_jumps_and_leaves_the_evidence_alone():
         "equal-width",
         Compact(50),
         RandomAxes(60, spacing=0.7),
-        EqualWidth(50, n_parts=3, n_offsets=2),
+        EqualWidth(50, n_parts=3, n_partitions=2),
     ],
 )
 def test_every_structure_learns(structure):

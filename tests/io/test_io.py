@@ -74,7 +74,7 @@ CASES |= {
     "factors not kept": fixed(memory_limit=4e-5, overlap=1.0),
     "structure object Compact": fixed(structure=Compact(20, n_partitions=2)),
     "structure object RandomAxes": fixed(structure=RandomAxes(40, spacing=1.3)),
-    "structure object EqualWidth": fixed(structure=EqualWidth(30, n_offsets=2)),
+    "structure object EqualWidth": fixed(structure=EqualWidth(30, n_partitions=2)),
     "overlap none": fixed(overlap=0.0),
     "overlap by distance": fixed(overlap=[0.3, 0.1]),
     "adaptive": fixed(hyperparameters="adaptive"),

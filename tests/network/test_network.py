@@ -83,8 +83,8 @@ def same_posterior(twin, posterior):
 
 def test_a_posterior_survives_copying():
     X = np.linspace(-1, 1, 30)
-    posterior = POSTERIOR_NETWORK.condition(X, np.sin(X), overlap=0.3)
-    reference = POSTERIOR_NETWORK.condition(X, np.sin(X), overlap=0.3)
+    posterior = POSTERIOR_NETWORK.condition(X, np.sin(X), margin=0.3)
+    reference = POSTERIOR_NETWORK.condition(X, np.sin(X), margin=0.3)
     twins = copy.deepcopy(posterior), pickle.loads(pickle.dumps(posterior))
     for placed in posterior.responsibilities():  # nothing of the original may be looked at
         placed.leaf.gp._L.array.fill(np.nan)
@@ -94,7 +94,7 @@ def test_a_posterior_survives_copying():
 
 def test_a_posterior_can_be_sent_to_another_process():
     X = np.linspace(-1, 1, 30)
-    posterior = POSTERIOR_NETWORK.condition(X, np.sin(X), overlap=0.3)
+    posterior = POSTERIOR_NETWORK.condition(X, np.sin(X), margin=0.3)
     code = """
 import pickle, sys
 import numpy as np
@@ -230,7 +230,7 @@ def test_overlap_joins_borders_but_leaves_the_evidence_alone():
     X = np.linspace(-3, 3, 61)
     y = np.sin(X)
     network = Sum([Split(0, [0.0], [leaf(noise_variance=1e-4)] * 2), leaf(noise_variance=1e-4)])
-    without, with_ = network.condition(X, y), network.condition(X, y, overlap=1.0)
+    without, with_ = network.condition(X, y), network.condition(X, y, margin=1.0)
     assert with_.log_evidence == pytest.approx(without.log_evidence, rel=1e-12)
     np.testing.assert_allclose(with_.weights, without.weights, rtol=1e-9)
 
@@ -240,7 +240,7 @@ def test_overlap_joins_borders_but_leaves_the_evidence_alone():
         return abs(left - right) + abs(np.diff(split.predict_dist([[0.0], [1e-9]]).mean)[0])
 
     assert jump(with_) < 0.1 * jump(without)
-    per_axis = network.condition(X, y, overlap=[1.0])
+    per_axis = network.condition(X, y, margin=[1.0])
     np.testing.assert_array_equal(per_axis.predict_dist(X).mean, with_.predict_dist(X).mean)
 
 
@@ -314,7 +314,7 @@ def test_n_jobs_may_be_any_kind_of_integer():
 def test_overlap_leaves_the_evidence_alone_even_where_jitter_is_needed():
     X = np.repeat(np.linspace(-2, 2, 40), 2)
     network = Split(0, [0.0], [leaf(noise_variance=0.0)] * 2)
-    without, with_ = network.condition(X, np.sin(X)), network.condition(X, np.sin(X), overlap=1.0)
+    without, with_ = network.condition(X, np.sin(X)), network.condition(X, np.sin(X), margin=1.0)
     assert with_.log_evidence == pytest.approx(without.log_evidence, rel=1e-9)
 
 
@@ -323,10 +323,10 @@ def test_more_bad_input_ends_in_one_clear_error():
         Split(2, [0.0], [leaf(), leaf()]).condition([[0.0]], [1.0])
     with pytest.raises(ValueError, match=r"Y has columns \[0\], but the network models outputs \[1\]"):
         leaf(1).condition([[0.0]], [1.0])
-    with pytest.raises(ValueError, match=r"overlap must be >= 0, got -1.0"):
-        leaf().condition([[0.0]], [1.0], overlap=-1.0)
-    with pytest.raises(ValueError, match="overlap must be a number or one per input"):
-        leaf().condition([[0.0]], [1.0], overlap=[1.0, 2.0])
+    with pytest.raises(ValueError, match=r"margin must be >= 0, got -1.0"):
+        leaf().condition([[0.0]], [1.0], margin=-1.0)
+    with pytest.raises(ValueError, match="margin must be a number or one per input"):
+        leaf().condition([[0.0]], [1.0], margin=[1.0, 2.0])
     with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0, got 0"):
         leaf().condition([[0.0]], [1.0], n_jobs=0)
     with pytest.raises(ValueError, match="length_scale of SquaredExponential has 2 values, so X must have that many"):

@@ -92,7 +92,7 @@ def test_equal_width_makes_k_parts_of_one_width_and_offsets_under_the_root():
     root = EqualWidth(50, n_parts=4).regions(X, np.random.default_rng(0))
     assert root.partitions[0].at == (2.0, 4.0, 6.0)
     assert sum(part.rows.size for part in root.partitions[0].parts) == 81
-    shifted = EqualWidth(50, n_parts=4, n_offsets=2, depth=1).regions(X, np.random.default_rng(0))
+    shifted = EqualWidth(50, n_parts=4, n_partitions=2, depth=1).regions(X, np.random.default_rng(0))
     assert [partition.at for partition in shifted.partitions] == [(2.0, 4.0, 6.0), (3.0, 5.0, 7.0)]
 
 
@@ -106,7 +106,7 @@ def test_compact_cuts_the_widest_side_in_units_of_the_length_scales_at_the_media
         assert region.box.contains(X)[region.rows].all()
 
 
-@pytest.mark.parametrize("strategy", [Compact(3), RandomAxes(3, 0.5), RandomAxes(3, n_cuts=2), EqualWidth(3)])
+@pytest.mark.parametrize("strategy", [Compact(3), RandomAxes(3, 0.5), RandomAxes(3, n_partitions=2), EqualWidth(3)])
 def test_equal_rows_never_end_in_an_endless_split(strategy):
     same = np.ones((50, 2))
     assert leaf_regions(strategy.regions(same, np.random.default_rng(0)))[0].rows.size == 50
@@ -129,9 +129,9 @@ def test_equal_width_counts_depth_in_cuts():
     ("build", "message"),
     [
         (lambda: EqualWidth(5, n_parts=1), "n_parts must be an integer >= 2, got 1"),
-        (lambda: EqualWidth(5, n_offsets=0), "n_offsets must be an integer >= 1"),
+        (lambda: EqualWidth(5, n_partitions=0), "n_partitions must be an integer >= 1"),
         (lambda: RandomAxes(5, spacing=0.0), "spacing must be > 0, got 0.0"),
-        (lambda: RandomAxes(5, n_cuts=0), "n_cuts must be an integer >= 1"),
+        (lambda: RandomAxes(5, n_partitions=0), "n_partitions must be an integer >= 1"),
     ],
 )
 def test_bad_strategies_are_named(build, message):

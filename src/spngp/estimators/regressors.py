@@ -150,9 +150,9 @@ class SPNGPRegressor(NetworkRegressor):
         if structure == "compact":
             return lambda scales: Compact(size, scales.tolist(), self.n_partitions, whole_size=2 * size)
         if structure == "random":
-            return lambda scales: RandomAxes(size, n_cuts=self.n_partitions)
+            return lambda scales: RandomAxes(size, n_partitions=self.n_partitions)
         if structure == "equal-width":
-            return lambda scales: EqualWidth(size, n_offsets=self.n_partitions)
+            return lambda scales: EqualWidth(size, n_partitions=self.n_partitions)
         return lambda scales: structure
 
     def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
     overlap = learnt.overlap
     context: conditioning.Context
     if np.ndim(overlap):
-        context = conditioning.within_distance(learnt.X, overlap)
+        context = conditioning.within_margin(learnt.X, overlap)
     else:
         most = int(float(overlap) * learnt.block_size)
         placed = place(learnt.own)

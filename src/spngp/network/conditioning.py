@@ -185,13 +185,13 @@ def add_context(
     return widened[-1]
 
 
-def within_distance(X: Array, overlap: Any) -> Context:
-    """Context by distance: rows outside the box but within margins of it along every axis."""
-    margins = as_floats(overlap, "overlap")
+def within_margin(X: Array, margin: Any) -> Context:
+    """Context by distance: rows outside the box but within a margin of it along every axis."""
+    margins = as_floats(margin, "margin")
     if margins.shape not in ((), (1,), (X.shape[1],)):
-        raise ValueError(f"overlap must be a number or one per input ({X.shape[1]}), got {overlap!r}")
+        raise ValueError(f"margin must be a number or one per input ({X.shape[1]}), got {margin!r}")
     if not (margins >= 0).all():
-        raise ValueError(f"overlap must be >= 0, got {overlap!r}")
+        raise ValueError(f"margin must be >= 0, got {margin!r}")
     margins = np.broadcast_to(margins, (X.shape[1],))
 
     def context(box: Box) -> Indices:

@@ -98,7 +98,7 @@ class Node(ABC):
         """
         return induced.enumerate_trees(self)
 
-    def condition(self, X: Any, Y: Any, *, overlap: Any = None, n_jobs: int | None = None) -> Node:
+    def condition(self, X: Any, Y: Any, *, margin: Any = None, n_jobs: int | None = None) -> Node:
         """The exact posterior network given the rows of X (n, d) and their outputs Y, (n,) or (n, p).
 
         NaN in Y is a missing output and is marginalised. Conditioning a posterior again is an exact update.
@@ -106,14 +106,14 @@ class Node(ABC):
         Parameters
         ----------
         X, Y : array-like
-        overlap : float or sequence of float, optional
+        margin : float or sequence of float, optional
             Leaves also *see*, when they predict, rows within this distance of their box, in the units of X; one
             for all inputs or one per input. Such rows do not count in the evidence, so the weights stay exact.
         n_jobs : int, optional
             Threads over leaves; -1 for one a core. One by default.
         """
         X = as_rows(X)
-        context = None if overlap is None else conditioning.within_distance(X, overlap)
+        context = None if margin is None else conditioning.within_margin(X, margin)
         return conditioning.condition(self, X, Y, context=context, n_jobs=n_jobs)
 
     def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:

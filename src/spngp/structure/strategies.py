@@ -18,8 +18,15 @@ from spngp.structure.regions import Cut, Region, grow
 class Strategy(Protocol):
     """Turns rows into a region graph; random choices come from the generator only."""
 
+    @property
+    def max_leaf_size(self) -> int:
+        """Regions with more rows are cut."""
+
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows."""
+
+    def in_metric(self, length_scales: Array, units: Array) -> Strategy:
+        """The same strategy for inputs divided by ``units``, whose kernels have learnt these length-scales."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class Compact:
     max_leaf_size : int
         Regions with more rows are cut.
     length_scales : sequence of float, optional
-        One per input; all one by default.
+        One per input, in the units of X. By default all one, or in an estimator those that its kernels learn.
     n_partitions : int
         Alternative cuts of every region: along the next widest sides and, where inputs are few, at other quantiles of
         the widest. The number of regions grows as a power of it.
@@ -44,6 +51,13 @@ class Compact:
     length_scales: Sequence[float] | None = None
     n_partitions: int = 1
     whole_size: int = 0
+
+    def in_metric(self, length_scales: Array, units: Array) -> Compact:
+        """By the learnt length-scales, unless others were given."""
+        if self.length_scales is None:
+            return replace(self, length_scales=length_scales.tolist())
+        given = np.asarray(self.length_scales, dtype=float)
+        return replace(self, length_scales=(given / units).tolist()) if given.shape == units.shape else self
 
     # a cut that leaves a part smaller than this share is taken only if no axis offers a better one
     _SMALLEST_PART = 0.2
@@ -125,18 +139,25 @@ class RandomAxes:
         Distance δ between cut positions along each axis, in the units of X. Positions are multiples of δ counted from
         the smallest value of that axis, and lie strictly inside the region. The number of regions grows quickly as δ
         falls.
-    n_cuts : int
-        Without ``spacing``: so many positions in every region, evenly spaced between its smallest and largest value.
+    n_partitions : int
+        Without ``spacing``: the number of cut positions in every region, evenly spaced between its smallest and largest
+        value.
     """
 
     max_leaf_size: int
     spacing: float | Sequence[float] | None = None
-    n_cuts: int = 1
+    n_partitions: int = 1
 
     def __post_init__(self) -> None:
         if self.spacing is not None and not (np.asarray(self.spacing, dtype=float) > 0).all():
             raise ValueError(f"spacing must be > 0, got {self.spacing!r}")
-        as_count(self.n_cuts, "n_cuts", 1)
+        as_count(self.n_partitions, "n_partitions", 1)
+
+    def in_metric(self, length_scales: Array, units: Array) -> RandomAxes:
+        """Spacings are given in the units of X."""
+        if self.spacing is None or np.asarray(self.spacing).shape not in ((), units.shape):
+            return self
+        return replace(self, spacing=(np.asarray(self.spacing, dtype=float) / units).tolist())
 
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows."""
@@ -147,7 +168,7 @@ class RandomAxes:
         def positions(values: Array, axis: int) -> Array:
             low, high = float(values.min()), float(values.max())
             if self.spacing is None:
-                grid = low + (high - low) * np.arange(1, self.n_cuts + 1) / (self.n_cuts + 1)
+                grid = low + (high - low) * np.arange(1, self.n_partitions + 1) / (self.n_partitions + 1)
             else:
                 spacing = float(np.broadcast_to(np.asarray(self.spacing, dtype=float), (X.shape[1],))[axis])
                 first, last = math.floor((low - lowest[axis]) / spacing), math.ceil((high - lowest[axis]) / spacing)
@@ -179,20 +200,24 @@ class EqualWidth:
         Sub-regions per partition (the paper's experiments use 4).
     depth : int, optional
         How many cuts lie above a leaf region at most; no limit by default.
-    n_offsets : int
+    n_partitions : int
         Alternative partitions under the root, their cuts shifted against each other by equal shares of a width.
     """
 
     max_leaf_size: int
     n_parts: int = 4
     depth: int | None = None
-    n_offsets: int = 1
+    n_partitions: int = 1
 
     def __post_init__(self) -> None:
         as_count(self.n_parts, "n_parts", 2)
-        as_count(self.n_offsets, "n_offsets", 1)
+        as_count(self.n_partitions, "n_partitions", 1)
         if self.depth is not None:
             as_count(self.depth, "depth", 0)
+
+    def in_metric(self, length_scales: Array, units: Array) -> EqualWidth:
+        """Widths are shares of each region's own: the same in any units."""
+        return self
 
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
         """The region graph of these rows."""
@@ -205,7 +230,7 @@ class EqualWidth:
                 width = (high - low) / self.n_parts
                 inner = low + width * np.arange(1, self.n_parts)
                 if (np.diff([low, *inner, high]) > 0).all():
-                    shifts = np.arange(self.n_offsets if depth == 0 else 1) / self.n_offsets
+                    shifts = np.arange(self.n_partitions if depth == 0 else 1) / self.n_partitions
                     return [Cut(int(axis), tuple((inner + shift * width).tolist())) for shift in shifts]
             return []
 
