@@ -22,7 +22,7 @@ import accuracy
 from spngp import SPNGPRegressor, metrics
 from spngp.gp import optimisation as training
 from spngp.gp.exact import ExactGP
-from spngp.kernels.combination import KernelSum
+from spngp.kernels.base import KernelSum
 from spngp.kernels.stationary import Stationary
 
 Double = training.LeafEvidence

@@ -19,7 +19,7 @@ from spngp._linalg.square import INVERTED_WHOLE, Square
 from spngp._support.types import Array
 from spngp.kernels import Kernel
 from spngp.kernels.compiled_sum import CompiledSum, compiled_sum
-from spngp.kernels.stationary import centre
+from spngp.kernels.distances import centre
 
 LOG_2PI = math.log(2.0 * math.pi)
 

@@ -1,7 +1,6 @@
 """Covariance functions, with the derivatives that training needs."""
 
-from spngp.kernels.base import Kernel
-from spngp.kernels.combination import KernelProduct, KernelSum
+from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
 from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential

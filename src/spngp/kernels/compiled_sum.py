@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._support.types import Array, Indices
-from spngp.kernels.base import Kernel
-from spngp.kernels.combination import KernelSum
+from spngp.kernels.base import Kernel, KernelSum
 from spngp.kernels.stationary import Stationary
 
 

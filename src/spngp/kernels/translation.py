@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spngp.kernels.base import Kernel
-from spngp.kernels.combination import KernelProduct, KernelSum
+from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
 from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
