@@ -15,23 +15,18 @@ from typing import Any
 import numpy as np
 
 from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, PackedGram, Square
-from spngp._support.checks import as_count, as_floats, as_generator, as_outputs
+from spngp._support.checks import as_count, as_floats, as_generator
 from spngp._support.types import Array, Indices, RandomState
-from spngp.gp.evidence import LOG_2PI, evidence_of, out_of_range
+from spngp.gp.evidence import LOG_2PI, out_of_range
+from spngp.gp.prior import Prior, overflow_is_checked
 from spngp.gp.row_weights import Repeats, merge
 from spngp.kernels import Kernel, Parameter
-from spngp.kernels.parameter import Identity, ParameterTable, declare
 
 _MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
 _BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
 
 
-def _overflow_is_checked() -> np.errstate:
-    """For code that looks at its result: no warning besides the error."""
-    return np.errstate(over="ignore", invalid="ignore")
-
-
-class ExactGP:
+class ExactGP(Prior):
     """A Gaussian process with Gaussian noise, conditioned on any number of rows (none: the prior); immutable.
 
     Parameters
@@ -58,10 +53,8 @@ class ExactGP:
     0.0465
     """
 
-    kernel: Kernel
     log_evidence: float
     n_own: int
-    _noise: ParameterTable
     _X: Array
     _y: Array
     _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
@@ -71,15 +64,7 @@ class ExactGP:
     _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernel must be a spngp kernel, got {kernel!r}")
-        self.kernel = kernel
-        self._noise, _ = declare(
-            "a leaf",
-            {"noise_variance": noise_variance},
-            scalar=("noise_variance",),
-            may_be_zero=("noise_variance",),
-        )
+        super().__init__(kernel, noise_variance)
         self._forget()
 
     def _forget(self) -> None:
@@ -90,16 +75,6 @@ class ExactGP:
         self._L = None
 
     @property
-    def noise_variance(self) -> float:
-        """Variance of the noise."""
-        return float(self._noise.values[0])
-
-    @property
-    def noise_is_fixed(self) -> bool:
-        """Whether training leaves the noise as it is."""
-        return not self._noise.free[0]
-
-    @property
     def n_context(self) -> int:
         """Rows that inform predictions but not the evidence."""
         return self._y.size - self._n_first
@@ -108,26 +83,6 @@ class ExactGP:
     def _n_first(self) -> int:
         """Own rows of the matrix: the distinct ones where equal rows were taken together."""
         return self.n_own if self._repeats is None else self._repeats.counts.size
-
-    @property
-    def theta(self) -> Array:
-        """Logs of the free parameters: the kernel's, then the noise variance."""
-        return np.concatenate([self.kernel.theta, self._noise.theta])
-
-    @property
-    def bounds(self) -> Array:
-        """Bounds of :attr:`theta`, shape (len(theta), 2)."""
-        return np.concatenate([self.kernel.bounds, self._noise.bounds])
-
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of the free parameters, in the order of :attr:`theta`."""
-        return tuple(identity.name for identity in self.free_parameters)
-
-    @property
-    def free_parameters(self) -> tuple[Identity, ...]:
-        """Which parameters are free, in the order of :attr:`theta`."""
-        return (*self.kernel.free_parameters, *self._noise.free_identities)
 
     def with_theta(self, theta: Array) -> ExactGP:
         """The prior with the free parameters set to exp(theta)."""
@@ -141,19 +96,6 @@ class ExactGP:
         gp.kernel = self.kernel.with_theta(theta[:split])
         gp._noise = self._noise.with_theta(theta[split:])
         return gp
-
-    def has_prior_of(self, gp: ExactGP) -> bool:
-        """Whether this is ``gp`` conditioned on rows, or ``gp`` itself."""
-        return self.kernel is gp.kernel and self._noise is gp._noise
-
-    def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
-        """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
-        table = self.kernel.parameters
-        with _overflow_is_checked():
-            evidence = evidence_of(self.kernel, *self._checked(X, y, "X", "y"))
-            value, by_kernel, by_noise = evidence(table.values, self.noise_variance)
-        gradient = by_kernel[table.free]
-        return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient
 
     def condition(
         self,
@@ -184,18 +126,44 @@ class ExactGP:
             X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
             if X_context.shape[1] != X.shape[1]:
                 raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
-        own, n_new = self._n_first, y.size
-        if n_new + y_context.size == 0:
-            return self.with_factor() if keep_factor else self
-        old_X = self._X if self._y.size else X[:0]
-        if old_X.shape[1] != X.shape[1]:
-            raise ValueError(f"X must have {old_X.shape[1]} columns as before, got {X.shape[1]}")
-        gp = copy.copy(self)
-        own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
-        gp.n_own = self.n_own + n_new
-        for given, size in ((weights, n_new), (context_weights, y_context.size)):
+        for given, size in ((weights, y.size), (context_weights, y_context.size)):
             if given is not None and (given.shape != (size,) or not (given > 0).all()):
                 raise ValueError(f"weights must be {size} positive numbers, one per row, got {given!r}")
+        if y.size + y_context.size == 0:
+            return self.with_factor() if keep_factor else self
+        if self._y.size and self._X.shape[1] != X.shape[1]:
+            raise ValueError(f"X must have {self._X.shape[1]} columns as before, got {X.shape[1]}")
+        gp = self._followed_by(X, y, X_context, y_context, weights, context_weights)
+        try:
+            with overflow_is_checked():
+                own = self._n_first
+                extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + y.size
+                first_factor = self._L.leading(own) if self._L is not None and extends else None
+                L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
+                gp._solve(L)
+                gp._L = L if keep_factor else None
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(
+                f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
+                f"shorten the length-scales or rescale X and y; the kernel is {self.kernel!r}"
+            ) from None
+        return gp
+
+    def _followed_by(
+        self,
+        X: Array,
+        y: Array,
+        X_context: Array,
+        y_context: Array,
+        weights: Array | None,
+        context_weights: Array | None,
+    ) -> ExactGP:
+        """A copy with further rows, own and context, in their order; what follows from them is still to be computed."""
+        gp = copy.copy(self)
+        own, n_new = self._n_first, y.size
+        old_X = self._X if self._y.size else X[:0]
+        own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
+        gp.n_own = self.n_own + n_new
         merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0
         if merges or weights is not None or self._repeats is not None:
             before = self._repeats or Repeats.of(np.ones(own))
@@ -212,18 +180,6 @@ class ExactGP:
             known, new = self._context_weights, context_weights
             old = np.ones(self.n_context) if known is None else known
             gp._context_weights = np.concatenate([old, np.ones(y_context.size) if new is None else new])
-        try:
-            with _overflow_is_checked():
-                extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + n_new
-                first_factor = self._L.leading(own) if self._L is not None and extends else None
-                L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
-                gp._solve(L)
-                gp._L = L if keep_factor else None
-        except NotPositiveDefiniteError as error:
-            raise NotPositiveDefiniteError(
-                f"{error}; raise noise_variance (now {self.noise_variance:g}), drop repeated rows, "
-                f"shorten the length-scales or rescale X and y; the kernel is {self.kernel!r}"
-            ) from None
         return gp
 
     def _factor(self, known: Square | None, scratch: bool) -> tuple[Square, float]:
@@ -293,7 +249,7 @@ class ExactGP:
         X = self._rows(X, "X")
         mean = np.zeros(X.shape[0])
         if self._y.size:
-            with _overflow_is_checked():
+            with overflow_is_checked():
                 for start in range(0, X.shape[0], _BLOCK):
                     mean[start : start + _BLOCK] = (
                         self.kernel.covariances(X[start : start + _BLOCK], self._X) @ self._alpha
@@ -303,7 +259,7 @@ class ExactGP:
     def predict(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
         """Mean and variance at each row: of a new observation, or of the latent function (eq. 2–3)."""
         X = self._rows(X, "X")
-        with _overflow_is_checked():
+        with overflow_is_checked():
             mean, variance = np.zeros(X.shape[0]), self.kernel.variances(X)
             if self._y.size and X.shape[0]:
                 L = self._present_factor()
@@ -319,7 +275,7 @@ class ExactGP:
     def joint(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
         """Mean and covariance matrix over the rows, of new observations or of the latent function (eq. 2–3)."""
         X = self._rows(X, "X")
-        with _overflow_is_checked():
+        with overflow_is_checked():
             mean, covariance = np.zeros(X.shape[0]), self.kernel.covariances(X, X)
             if self._y.size:
                 cross = self.kernel.covariances(X, self._X).T
@@ -355,13 +311,6 @@ class ExactGP:
         if self._y.size and X.shape[1] != self._X.shape[1]:
             raise ValueError(f"{name} must have {self._X.shape[1]} columns as in training, got {X.shape[1]}")
         return X
-
-    def _checked(self, X: Any, y: Any, X_name: str, y_name: str) -> tuple[Array, Array]:
-        X = self.kernel.checked_rows(X, X_name)
-        outputs = as_outputs(y, X.shape[0], y_name, missing=False)
-        if outputs.shape[1] != 1:
-            raise ValueError(f"{y_name} of a leaf must be one output, got {outputs.shape[1]}")
-        return X, np.ascontiguousarray(outputs[:, 0])
 
     def __repr__(self) -> str:
         rows = f", {self.n_own} rows" if self.n_own else ""
