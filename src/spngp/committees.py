@@ -1,7 +1,7 @@
 """Committees of Gaussian processes: the public names of :mod:`spngp.estimators.committees`."""
 
+from spngp.estimators.committee_rules import RULES
 from spngp.estimators.committees import (
-    RULES,
     BayesianCommitteeMachine,
     GeneralizedProductOfExperts,
     ProductOfExperts,

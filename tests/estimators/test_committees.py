@@ -9,15 +9,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive_committees as naive
 from spngp import GPRegressor, datasets
-from spngp.estimators.committees import (
+from spngp.committees import (
     RULES,
     BayesianCommitteeMachine,
     GeneralizedProductOfExperts,
     ProductOfExperts,
     RobustBayesianCommitteeMachine,
-    _affordable,
-    _compact_groups,
 )
+from spngp.estimators.expert_groups import affordable, compact_groups
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Linear, Matern, SquaredExponential
 
@@ -122,11 +121,11 @@ def test_tied_parameters_maximise_the_sum_of_the_experts_evidences():
 
 def test_regions_are_compact_even_and_exact_in_number():
     X = np.random.default_rng(0).uniform(0, 1, (1000, 2)) * [10.0, 1.0]
-    groups = _compact_groups(X, 10)
+    groups = compact_groups(X, 10)
     assert sorted(group.size for group in groups) == [100] * 10
     assert np.sort(np.concatenate(groups)).tolist() == list(range(1000))
     assert max(np.ptp(X[group], axis=0).max() for group in groups) < 2.5
-    assert [group.size for group in _compact_groups(np.ones((7, 1)), 7)] == [1] * 7  # nothing to cut by
+    assert [group.size for group in compact_groups(np.ones((7, 1)), 7)] == [1] * 7  # nothing to cut by
 
 
 def test_several_outputs_and_missing_ones_are_committees_of_their_own():
@@ -188,7 +187,7 @@ def test_threads_blocks_and_seeds_change_no_bit(monkeypatch):
 def test_the_cost_of_learning_is_bounded():
     rng = np.random.default_rng(0)
     sizes = {count: [np.arange(size)] * count for count, size in ((3, 100), (100, 500), (20, 1000), (4, 2500))}
-    assert [len(_affordable(groups, rng)) for groups in sizes.values()] == [3, 12, 2, 1]
+    assert [len(affordable(groups, rng)) for groups in sizes.values()] == [3, 12, 2, 1]
     X, y = rows(600)
     model = ProductOfExperts(n_experts=60, random_state=0).fit(X, y)
     assert len(model.experts_[0]) == 60

@@ -1,27 +1,14 @@
 """Committees of Gaussian processes: rows are shared out to experts, whose predictions are multiplied.
 
-The older way to many rows, and the one that the paper compares with. All experts share one kernel and one noise. With
-latent means μ_m and variances v_m of M experts, and the prior variance v₀, all at one point,
-
-    1/v = Σ_m β_m/v_m + rest/v₀        μ = v · Σ_m β_m μ_m/v_m
-
-==================================  ======================  ==========
-rule                                β_m                     rest
-==================================  ======================  ==========
-product of experts                  1                       0
-generalised product of experts      1/M                     0
-Bayesian committee machine          1                       1 − M
-robust Bayesian committee machine   ½ (log v₀ − log v_m)    1 − Σ β_m
-==================================  ======================  ==========
-
-Noise is added once, to v. Formulas of Hinton (2002), Cao and Fleet (2014), Tresp (2000), Deisenroth and Ng (2015).
+The older way to many rows, and the one that the paper compares with. All experts share one kernel and one noise.
+:mod:`spngp.estimators.committee_rules` has the formulas. Noise is added once, to the combined variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -33,11 +20,15 @@ from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.estimators.base import Regressor
+from spngp.estimators.committee_rules import RULES
+from spngp.estimators.expert_groups import affordable, compact_groups, random_groups
 from spngp.estimators.standardise import Standardiser
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels import Parameter
 from spngp.learning import defaults, metric
+from spngp.learning.blocks import blocks_of, observed
+from spngp.learning.plan import Effort
 from spngp.learning.tied_evidence import fit_tied
 from spngp.predictive import GaussianMixture
 
@@ -49,103 +40,17 @@ __all__ = [
 ]
 
 _EXPERT_SIZE = 500  # rows per expert if their number is not given
-_SUBSET_SIZE = 500
-_SUBSET_EVALUATIONS, _TIED_EVALUATIONS = 80, 40
-_TRAINING_COST = 12 * 500.0**3  # of one evaluation of the evidence: Σ rows³ over the experts that take part
-_VARIANCE_PRIOR_STD = 2.0  # of a Gaussian on the log variances, as for a single GP
 _PREDICTED = 4_000_000  # experts times rows predicted at a time, which bounds the memory
-
-# From means and variances of the experts, shape (M, n), and the prior variance (n,) to one mean and one variance (n,).
-Rule: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array]]
-
-
-def _sharpness(variances: Array, prior: Array) -> Array:
-    """v₀/v_m: how much sharper than the prior each expert is, 1 for one that knows nothing.
-
-    Rules are computed with it, for then nothing depends on the units, and Σ β_m (v₀/v_m − 1) cannot turn negative by
-    rounding as Σ β_m/v_m + rest/v₀ can. An expert without noise at its own row is 1/eps times as sharp, not infinitely.
-    """
-    least = np.finfo(np.float64).eps * prior
-    return np.maximum(prior / np.maximum(variances, least), 1.0)
-
-
-def _product(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    sharp = _sharpness(variances, prior)
-    total = sharp.sum(axis=0)
-    return (sharp * means).sum(axis=0) / total, prior / total
-
-
-def _generalized_product(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    mean, variance = _product(means, variances, prior)
-    return mean, variance * len(means)
-
-
-def _bayesian_committee(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    sharp = _sharpness(variances, prior)
-    total = 1.0 + (sharp - 1.0).sum(axis=0)
-    return (sharp * means).sum(axis=0) / total, prior / total
-
-
-def _robust_bayesian_committee(means: Array, variances: Array, prior: Array) -> tuple[Array, Array]:
-    sharp = _sharpness(variances, prior)
-    beta = 0.5 * np.log(sharp)
-    total = 1.0 + (beta * (sharp - 1.0)).sum(axis=0)
-    return (beta * sharp * means).sum(axis=0) / total, prior / total
-
-
-RULES: dict[str, Rule] = {
-    "PoE": _product,
-    "gPoE": _generalized_product,
-    "BCM": _bayesian_committee,
-    "rBCM": _robust_bayesian_committee,
-}
-
-
-def _random_groups(n_rows: int, n_groups: int, rng: np.random.Generator) -> list[Indices]:
-    return [np.sort(group) for group in np.array_split(rng.permutation(n_rows), n_groups)]
-
-
-def _compact_groups(X: Array, n_groups: int) -> list[Indices]:
-    """Groups of equal size, give or take one, that lie close together: the widest side is cut, again and again."""
-    groups, stack = [], [(np.arange(X.shape[0]), n_groups)]
-    while stack:
-        rows, count = stack.pop()
-        if count == 1:
-            groups.append(np.sort(rows))
-            continue
-        axis = int(np.argmax(np.ptp(X[rows], axis=0)))
-        ordered = rows[np.argsort(X[rows, axis], kind="stable")]
-        lower = count // 2
-        at = rows.size * lower // count
-        stack += [(ordered[at:], count - lower), (ordered[:at], lower)]
-    return groups
 
 
 def _train(
     gp: ExactGP, start: ExactGP, blocks: Sequence[Block], evaluations: int, n_jobs: int | None, runs: Convergence
 ) -> ExactGP:
     """Free parameters moved to a maximum of the sum of the blocks' evidences, variances not far from their start."""
-    blocks = [block for block in blocks if block[1].size > 1]
     if not blocks:
         return gp
-    prior = GaussianPrior.of(start, lambda which: _VARIANCE_PRIOR_STD if which.role == "variance" else np.inf)
+    prior = GaussianPrior.of(start, lambda which: Effort().variance_prior_std if which.role == "variance" else np.inf)
     return fit_tied([gp], blocks, evaluations, priors=[prior], n_jobs=n_jobs, convergence=runs)[0]
-
-
-def _affordable(groups: Sequence[Indices], rng: np.random.Generator) -> list[Indices]:
-    """As many experts, at random, as can be trained at a bounded cost; one at least."""
-    chosen, cost = [], 0.0
-    for i in rng.permutation(len(groups)):
-        chosen.append(groups[i])
-        cost += float(groups[i].size) ** 3
-        if cost >= _TRAINING_COST:
-            break
-    return chosen
-
-
-def _block(X: Array, y: Array, rows: Indices) -> Block:
-    observed = rows[~np.isnan(y[rows])]
-    return np.ascontiguousarray(X[observed]), y[observed]
 
 
 class _Committee(Regressor):
@@ -227,30 +132,30 @@ class _Committee(Regressor):
     ) -> tuple[list[Indices], list[list[ExactGP]]]:
         """From standardised rows to groups of rows and, for each output, conditioned experts."""
         n_rows, outputs, priors = X.shape[0], range(Y.shape[1]), list(starts)
-        convergence = Convergence()
+        convergence, effort = Convergence(), Effort()
         learns = self.hyperparameters == "tied"
 
         def train(groups: Sequence[Indices], evaluations: int) -> None:
             progress.stage("tied parameters", Y.shape[1])
             for k in outputs:
-                blocks = [_block(X, Y[:, k], group) for group in groups]
+                blocks = blocks_of(groups, X, Y[:, k])
                 priors[k] = _train(priors[k], starts[k], blocks, evaluations, self.n_jobs, convergence)
                 progress.advance()
 
         if n_experts == 1:
             groups = [np.arange(n_rows)]
             if learns:
-                train(groups, _SUBSET_EVALUATIONS)
+                train(groups, effort.subset_evaluations)
         else:
             if learns:  # a first idea, cheap and good enough to say what is near
-                train([np.sort(rng.permutation(n_rows)[:_SUBSET_SIZE])], _SUBSET_EVALUATIONS)
+                train([np.sort(rng.permutation(n_rows)[: effort.subset_size])], effort.subset_evaluations)
             if self.assignment == "random":
-                groups = _random_groups(n_rows, n_experts, rng)
+                groups = random_groups(n_rows, n_experts, rng)
             else:
-                groups = _compact_groups(X / metric([[gp] for gp in priors], X.shape[1]), n_experts)
+                groups = compact_groups(X / metric([[gp] for gp in priors], X.shape[1]), n_experts)
             if learns:
-                train(_affordable(groups, rng), _TIED_EVALUATIONS)
-        tasks = [(k, _block(X, Y[:, k], group)) for k in outputs for group in groups]
+                train(affordable(groups, rng), effort.tied_evaluations)
+        tasks = [(k, observed(group, X, Y[:, k])) for k in outputs for group in groups]
         tasks = [(k, block) for k, block in tasks if block[1].size]  # an expert that saw nothing has no say
         progress.stage("experts", len(tasks))
 

@@ -15,9 +15,44 @@ from spngp.structure import Strategy
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is to be learnt, and within which limits. Units are standardised; the figures are measured defaults.
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much work goes into hyper-parameters; all figures are measured defaults (``benchmarks/defaults.md``).
+
+    Attributes
+    ----------
+    subset_size : int
+        Rows of the random subset that gives a first idea.
+    n_sampled_regions : int
+        Regions that tied parameters are then learnt from.
+    n_rounds : int
+        How often regions are cut anew and parameters learnt from them.
+    prior_std, length_scale_prior_std : float
+        Standard deviation of the Gaussian prior on an expert's log-parameters around the tied values; the second for
+        length-scales, periods and alpha.
+    variance_prior_std : float
+        Standard deviation of the Gaussian prior on the log variances of tied kernels around their starts.
+    subset_evaluations, tied_evaluations, expert_evaluations : int
+        Most evaluations of the evidence on the subset, in a round, and for one expert.
+    expert_tolerance : float
+        An expert's training ends when the next step promises less, in nats per row.
+    """
+
+    subset_size: int = 500
+    n_sampled_regions: int = 12
+    n_rounds: int = 2
+    prior_std: float = 0.5
+    length_scale_prior_std: float = 0.1
+    variance_prior_std: float = 2.0
+    subset_evaluations: int = 80
+    tied_evaluations: int = 40
+    expert_evaluations: int = 15
+    expert_tolerance: float = 5e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Effort):
+    """What is to be learnt, and within which limits. Units are those that learning works in.
 
     Attributes
     ----------
@@ -36,10 +71,6 @@ class Plan:
         Rows that one region gives to training at most; more remain only where rows coincide.
     budget : Budget
         Memory that experts may fill with their factors.
-    prior_std, length_scale_prior_std : float
-        Of the Gaussian prior on an expert's log-parameters around the tied values.
-    variance_prior_std : float
-        Of the Gaussian prior on the log variances of tied kernels around their starts.
     learns_noise_shape : bool
         Whether the noise may have another shape than a Gaussian's.
     doubts_outliers : bool
@@ -57,13 +88,3 @@ class Plan:
     doubts_outliers: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
-    subset_size: int = 500
-    n_sampled_regions: int = 12
-    n_rounds: int = 2
-    prior_std: float = 0.5
-    length_scale_prior_std: float = 0.1
-    variance_prior_std: float = 2.0
-    subset_evaluations: int = 80
-    tied_evaluations: int = 40
-    expert_evaluations: int = 15
-    expert_tolerance: float = 5e-4  # nats per row

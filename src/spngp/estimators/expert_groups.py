@@ -1,0 +1,43 @@
+"""How the rows of a committee are shared out to its experts, and which experts take part in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spngp._support.types import Array, Indices
+
+_TRAINING_COST = 12 * 500.0**3  # of one evaluation of the evidence: Σ rows³ over the experts that take part
+
+
+def random_groups(n_rows: int, n_groups: int, rng: np.random.Generator) -> list[Indices]:
+    """Groups of equal size, give or take one, at random."""
+    return [np.sort(group) for group in np.array_split(rng.permutation(n_rows), n_groups)]
+
+
+def compact_groups(X: Array, n_groups: int) -> list[Indices]:
+    """Groups of equal size, give or take one, that lie close together: the widest side is cut, again and again."""
+    groups, stack = [], [(np.arange(X.shape[0]), n_groups)]
+    while stack:
+        rows, count = stack.pop()
+        if count == 1:
+            groups.append(np.sort(rows))
+            continue
+        axis = int(np.argmax(np.ptp(X[rows], axis=0)))
+        ordered = rows[np.argsort(X[rows, axis], kind="stable")]
+        lower = count // 2
+        at = rows.size * lower // count
+        stack += [(ordered[at:], count - lower), (ordered[:at], lower)]
+    return groups
+
+
+def affordable(groups: Sequence[Indices], rng: np.random.Generator) -> list[Indices]:
+    """As many experts, at random, as can be trained at a bounded cost; one at least."""
+    chosen, cost = [], 0.0
+    for i in rng.permutation(len(groups)):
+        chosen.append(groups[i])
+        cost += float(groups[i].size) ** 3
+        if cost >= _TRAINING_COST:
+            break
+    return chosen
