@@ -180,7 +180,7 @@ def test_threads_blocks_and_seeds_change_no_bit(monkeypatch):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(first)).predict(X, return_std=True), expected)
     other = clone(first).set_params(random_state=2).fit(X, y)
     assert (other.expert_rows_[0] != first.expert_rows_[0]).any()
-    monkeypatch.setattr("spngp.committees._PREDICTED", 37)
+    monkeypatch.setattr("spngp.estimators.committees._PREDICTED", 37)
     np.testing.assert_allclose(first.predict(np.tile(X, (3, 1)))[:150], expected[0], rtol=1e-12)
 
 
