@@ -423,7 +423,7 @@ def test_a_real_process_that_fails(folder):
     test = (folder / "test.csv").read_bytes()
     result = subprocess.run(command, input=test, capture_output=True, env=environment)
     assert (result.returncode, result.stdout) == (2, b"")
-    assert result.stderr.decode().splitlines() == ["spngp: nowhere/x.csv: No such file or directory"]
+    assert result.stderr.decode().splitlines() == ["spngp: nowhere: No such directory"]
 
 
 def test_report_writes_a_page_with_the_names_of_the_table(folder, tmp_path):

@@ -182,7 +182,7 @@ def test_the_schema_of_a_fit_reads_later_tables(write):
         (
             "a;y\n999;2\n1,000;3\n",
             {},
-            "column 'a' holds '999' and '1,000', whose comma may stand for",
+            "row 2, column 'a': the column holds '999' and '1,000', whose comma may stand for",
         ),
         ('"a\nb",y\n1,2\n', {}, "must have its header in one line: a quoted name goes on"),
         (b"gr\xf6\xdfe,y\n1,2\n", {}, "is not text in UTF-8, its header at least; save it as UTF-8"),

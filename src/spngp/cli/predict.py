@@ -24,6 +24,14 @@ def predict(
     keep: Annotated[
         bool, typer.Option("--keep/--no-keep", help="Copy the columns that are no inputs, such as ids.")
     ] = True,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas",
+            help="Put ' before text in CSV that a spreadsheet may run: = + - @ first, and no number. "
+            "Text is copied as it is by default, so that ids can be joined.",
+        ),
+    ] = False,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
@@ -38,6 +46,7 @@ def predict(
     import numpy as np
 
     from spngp._support.progress import Progress
+    from spngp.cli.fit import check_writable
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
     from spngp.cli.terminal import note, print_json
     from spngp.tables.writing import TableWriter
@@ -51,6 +60,8 @@ def predict(
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter(f"must lie between 0 and 1, got {interval}", param_hint="--interval")
     started = time.perf_counter()
+    if output != "-":
+        check_writable(output)
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs
@@ -59,7 +70,7 @@ def predict(
     used = {column.name for column in table.schema.columns}
     kept = [name for name in table.source.columns if name not in used] if keep else []
     rng = np.random.default_rng(seed)
-    with TableWriter.open(output) as writer, closing(Progress(not as_json)) as progress:
+    with TableWriter.open(output, escape_formulas) as writer, closing(Progress(not as_json)) as progress:
         progress.stage("rows", 0)
         for block in table.blocks(rows_at_a_time(estimator)):
             predicted = _columns(estimator.predict_dist(block.inputs), names, levels, interval, samples, rng)

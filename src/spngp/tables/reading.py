@@ -1,41 +1,25 @@
 """Files of rows: CSV in the dialects people meet, Parquet; by name or from standard input, whole or batch by batch.
 
 All of a CSV file is read as text, and :mod:`spngp.tables.schema` turns columns into numbers: it alone knows which are
-meant to be, and can name the row where one is not.
+meant to be, and can name the row where one is not. Only a field with nothing in it is null.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.compute as pc
 import pyarrow.parquet
 
-_SAMPLE = 1 << 18  # bytes looked at to find the dialect
-_BLOCK = 1 << 22  # bytes of text parsed at a time
-_DELIMITERS = ",;\t|"
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_WHOLE = re.compile(r"[+-]?\d{1,3}")
-_DECIMAL_POINT = re.compile(r"[+-]?\d*\.\d+")
-_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x80\x04": "a pickle", b"\x80\x05": "a pickle", b"\x1f\x8b": "gzip"}
+from spngp.tables.dialect import SAMPLE, Dialect, find_dialect
 
-
-class Dialect(NamedTuple):
-    """How a CSV file is written, found by looking at its first lines."""
-
-    encoding: str
-    delimiter: str
-    decimal: str
-    header: list[str]
+_BLOCK = 1 << 22  # characters of text held as Python objects at a time; no line may be longer
 
 
 class Source:
@@ -66,21 +50,18 @@ class Source:
             self._file = self._parquet_file()
             self.columns, self.decimal = list(self._file.schema_arrow.names), "."
         else:
-            self._dialect = _find_dialect(head, self.name)
+            self._dialect = find_dialect(head, self.name)
             self.columns, self.decimal = self._dialect.header, self._dialect.decimal
-        repeated = {name: at for at, name in enumerate(self.columns) if name in self.columns[:at]}
-        if repeated:
-            name, at = next(iter(repeated.items()))
-            first = self.columns.index(name) + 1
-            raise ValueError(
-                f"{self.name}: column {name!r} stands twice in the header, as columns {first} and {at + 1}"
-            )
+        place: dict[str, int] = {}
+        for at, name in enumerate(self.columns, 1):
+            if place.setdefault(name, at) != at:
+                raise ValueError(
+                    f"{self.name}: column {name!r} stands twice in the header, as columns {place[name]} and {at}"
+                )
 
     def batches(self, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
-        """The rows, at most so many at a time; once for standard input, else as often as asked."""
-        for batch in self._parquet_batches(rows) if self._parquet else self._csv_batches():
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+        """The rows, at most ``rows`` at a time; once for standard input, else as often as asked."""
+        return self._parquet_batches(rows) if self._parquet else self._csv_batches(rows)
 
     def table(self) -> pa.Table:
         """All rows."""
@@ -101,47 +82,77 @@ class Source:
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.name} is damaged: {error}") from None
 
-    def _csv_batches(self) -> Iterator[pa.RecordBatch]:
-        dialect, ragged = self._dialect, []
+    def _csv_batches(self, rows: int) -> Iterator[pa.RecordBatch]:
+        header = self._dialect.header
+        with self._open.stream() as stream:
+            records = _Records(stream, self._dialect, self.name)
+            for block in records.blocks(rows):
+                columns = [pa.array(column, pa.string()) for column in zip(*block, strict=True)]
+                empty = pa.scalar(None, pa.string())
+                yield pa.RecordBatch.from_arrays(
+                    [pc.if_else(pc.equal(column, ""), empty, column) for column in columns], names=header
+                )
 
-        def note_ragged(row: Any) -> str:
-            ragged.append(row)
-            return "error"
 
+class _Records:
+    """The records of CSV text below its header.
+
+    Python's parser and not Arrow's: that one reads ahead in threads of its own, which call back into Python and abort
+    the process if it ends before they do.
+    """
+
+    def __init__(self, stream: Any, dialect: Dialect, name: str) -> None:
+        self._text = io.TextIOWrapper(stream, dialect.encoding, newline="")
+        self._dialect, self._name = dialect, name
+        self._characters = 0
+        self._ended = False
+
+    def blocks(self, rows: int) -> Iterator[list[list[str]]]:
+        """Lists of at most ``rows`` records, fewer if their text is long."""
+        block: list[list[str]] = []
+        for record in self._checked():
+            block.append(record)
+            if len(block) == rows or self._characters >= _BLOCK:
+                yield block
+                block, self._characters = [], 0
+        if block:
+            yield block
+
+    def _checked(self) -> Iterator[list[str]]:
+        width, line = len(self._dialect.header), 2
+        reader = csv.reader(self._lines(), delimiter=self._dialect.delimiter)
         try:
-            reader = pa.csv.open_csv(
-                self._open.stream(),
-                read_options=pa.csv.ReadOptions(
-                    column_names=dialect.header,
-                    skip_rows=1,
-                    block_size=_BLOCK,
-                    use_threads=False,
-                    encoding="utf-8" if dialect.encoding == "utf-8-sig" else dialect.encoding,
-                ),
-                parse_options=pa.csv.ParseOptions(
-                    delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=note_ragged
-                ),
-                convert_options=pa.csv.ConvertOptions(
-                    column_types=dict.fromkeys(dialect.header, pa.string()), strings_can_be_null=True
-                ),
-            )
-            yield from reader
-        except pa.ArrowInvalid as error:
-            if ragged:
-                row = ragged[0]
-                raise ValueError(
-                    f"{self.name}, line {row.number}: {row.actual_columns} fields where the header has "
-                    f"{row.expected_columns}"
-                ) from None
-            if "UTF8" in str(error):
-                raise ValueError(f"{self.name} is not UTF-8 text ({error}); save it as UTF-8") from None
-            if "Empty CSV" in str(error):  # nothing below the header
-                return
-            raise ValueError(f"{self.name}: {error}") from None
+            next(reader)  # the header
+            for record in reader:
+                if self._ended:  # the parser asked for more lines than there are
+                    raise ValueError(f"{self._name}, line {line}: a quote is opened and never closed")
+                if len(record) == width:
+                    yield record
+                elif record:  # a blank line is none
+                    raise ValueError(f"{self._name}, line {line}: {len(record)} fields where the header has {width}")
+                line = reader.line_num + 1
+        except csv.Error:  # it can be about nothing else: the parser is not strict and lines are single lines
+            raise ValueError(
+                f"{self._name}, line {line}: a field has more than {csv.field_size_limit():,} characters, or a quote "
+                "is never closed"
+            ) from None
         except UnicodeDecodeError as error:
-            raise ValueError(f"{self.name} is not {dialect.encoding} text: {error.reason}") from None
-        except OSError as error:
-            raise ValueError(f"{self.name} cannot be read to its end: {error}") from None
+            codec = "UTF-8" if self._dialect.encoding.startswith("utf-8") else self._dialect.encoding.upper()
+            raise ValueError(
+                f"{self._name} is not {codec} text: {error.reason} after line {reader.line_num}; save it as UTF-8"
+            ) from None
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{self._name} cannot be read to its end: {error}") from None
+
+    def _lines(self) -> Iterator[str]:
+        number = 0
+        while line := self._text.readline(_BLOCK):
+            number += 1
+            if len(line) == _BLOCK and line[-1] not in "\r\n":
+                raise ValueError(f"{self._name}, line {number} has more than {_BLOCK:,} characters")
+            self._characters += len(line)
+            yield line
+        self._ended = True
 
 
 class _Reopened:
@@ -156,19 +167,19 @@ class _Reopened:
 
     def head(self) -> bytes:
         if self._input is not None:
-            while len(self._head) < _SAMPLE and (chunk := self._input.read(_SAMPLE - len(self._head))):
+            while len(self._head) < SAMPLE and (chunk := self._input.read(SAMPLE - len(self._head))):
                 self._head += chunk
             return self._head
         try:
             with pa.input_stream(self._path) as stream:
-                return bytes(stream.read(_SAMPLE))
+                return bytes(stream.read(SAMPLE))
         except (pa.ArrowException, OSError) as error:  # by its name compressed, but it is not, or it is damaged
             raise ValueError(f"{self._path} cannot be read: {error}") from None
 
     def stream(self) -> Any:
         if self._input is None:
             return pa.input_stream(self._path)
-        return pa.PythonFile(io.BufferedReader(_After(self._head, self._input)), mode="r")
+        return io.BufferedReader(_After(self._head, self._input))
 
     def seekable(self) -> Any:
         if self._input is None:
@@ -190,58 +201,3 @@ class _After(io.RawIOBase):
         self._head = self._head[len(buffer) :]
         buffer[: len(chunk)] = chunk
         return len(chunk)
-
-
-def _find_dialect(head: bytes, name: str) -> Dialect:
-    for magic, kind in _FOREIGN.items():
-        if head.startswith(magic):
-            raise ValueError(f"{name} is {kind}, not CSV or Parquet")
-    encoding = next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), "utf-8")
-    text = head.decode(encoding, errors="replace")
-    if "\0" in text:
-        raise ValueError(f"{name} is neither CSV nor Parquet")
-    lines = re.split("\r\n|\r|\n", text)[:50]
-    if len(head) == _SAMPLE and len(lines) > 1:
-        lines = lines[:-1]  # the last may be cut
-    first = next((line for line in lines if line.strip()), "")
-    if not first or first is not lines[0]:
-        raise ValueError(f"{name} must begin with a header: its first line is blank")
-    if "\ufffd" in first:
-        raise ValueError(f"{name} is not text in UTF-8, its header at least; save it as UTF-8")
-    if first.count('"') % 2:
-        raise ValueError(f"{name} must have its header in one line: a quoted name goes on in the next")
-    delimiter = _delimiter(lines)
-    header = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
-    decimal = "."
-    if delimiter != ",":
-        fields = [field.strip() for row in csv.reader(lines[1:], delimiter=delimiter) for field in row]
-        if any(map(_DECIMAL_COMMA.fullmatch, fields)) and not any(map(_DECIMAL_POINT.fullmatch, fields)):
-            decimal = ","
-            _check_commas(lines[1:], delimiter, header, name)
-    return Dialect(encoding, delimiter, decimal, header)
-
-
-def _check_commas(lines: list[str], delimiter: str, header: list[str], name: str) -> None:
-    """Raise an error if commas may as well separate thousands: a decimal comma makes 1,000 a thousandth of it."""
-    rows = [row for row in csv.reader(lines, delimiter=delimiter) if len(row) == len(header)]
-    columns = list(zip(*rows, strict=True))
-    numbers = [field.strip() for column in columns for field in column if "," in field]
-    if not all(map(_THOUSANDS.fullmatch, numbers)):
-        return
-    for label, column in zip(header, columns, strict=False):
-        whole = next((field.strip() for field in column if _WHOLE.fullmatch(field.strip())), None)
-        thousands = next((field.strip() for field in column if _THOUSANDS.fullmatch(field.strip())), None)
-        if whole and thousands:
-            raise ValueError(
-                f"{name}: column {label!r} holds {whole!r} and {thousands!r}, whose comma may stand for decimals or "
-                "thousands; write thousands without a comma, or decimals with a point"
-            )
-
-
-def _delimiter(lines: list[str]) -> str:
-    """The mark that cuts the header into most fields; the earlier one if several do."""
-
-    def fields(delimiter: str) -> int:
-        return len(next(csv.reader(lines[:1], delimiter=delimiter)))
-
-    return max(_DELIMITERS, key=fields)

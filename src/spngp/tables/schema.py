@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._support.types import Array
-from spngp.tables.values import Reader
+from spngp.tables.undeclared import UndeclaredColumns, guess_role
+from spngp.tables.values import MISSING, Reader, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 DATE_PARTS = ("days", "year", "month", "day", "weekday", "dayofyear", "hour")
 
 _MOST_CATEGORIES = 1000
+_LONGEST_CATEGORY = 1000  # characters; it becomes part of an input's name, which tables and plots print
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,35 @@ class TableSchema:
 
 
 def learn_schema(declaration: Declaration, table: Any, reader: Reader) -> TableSchema:
-    """Complete a declaration by what the rows of a fit show."""
+    """Complete a declaration by what the rows of a fit show.
+
+    Raises
+    ------
+    UndeclaredColumns
+        If inputs that are not declared hold no numbers; it lists all of them, with a guess what each is.
+    ValueError
+        If a value does not fit what its column is declared to be.
+    """
     available = list(table.schema.names)
     declaration.check(available, reader.source)
-    names = declaration.inputs(available)
-    columns = tuple(_learn_column(_declared(name, declaration), table, reader) for name in names)
-    return TableSchema(columns, tuple(declaration.targets), declaration.impute)
+    columns: list[Column] = []
+    failures: list[ValueError] = []
+    undeclared: dict[str, str] = {}
+    for name in declaration.inputs(available):
+        column = _declared(name, declaration)
+        try:
+            columns.append(_learn_column(column, table, reader))
+        except ValueError as error:
+            role = guess_role(table.column(name), declaration.date_format) if column.kind == "number" else None
+            if role is None:
+                failures.append(error)
+            else:
+                undeclared[name] = role
+    if undeclared:
+        raise UndeclaredColumns(reader.source, undeclared, chosen=declaration.features is not None)
+    if failures:
+        raise failures[0]
+    return TableSchema(tuple(columns), tuple(declaration.targets), declaration.impute)
 
 
 def schema_of(model: Any, available: Sequence[str], source: str, targets: bool = True) -> TableSchema:
@@ -213,7 +238,16 @@ def _declared(name: str, declaration: Declaration) -> Column:
 
 def _learn_column(column: Column, table: Any, reader: Reader) -> Column:
     if column.kind == "one-hot":
-        counts = Counter(text for text in reader.texts(table, column.name) if text is not None)
+        texts = reader.texts(table, column.name)
+        for row, text in enumerate(texts):
+            if text is not None and len(text) > _LONGEST_CATEGORY:
+                raise reader.error(
+                    row,
+                    column.name,
+                    f"{quoted(text)} has {len(text):,} characters, a category at most {_LONGEST_CATEGORY:,}; shorten "
+                    "it, or leave the column out",
+                )
+        counts = Counter(text for text in texts if text is not None)
         if not counts:
             raise ValueError(f"column {column.name!r} has no values")
         if len(counts) > _MOST_CATEGORIES:
@@ -242,7 +276,10 @@ def _encoded(column: Column, batch: Any, reader: Reader) -> Array:
     code = {category: i for i, category in enumerate(column.categories)}
     for row, text in enumerate(texts):
         if text is not None and text not in code:
-            raise reader.error(row, column.name, f"{text!r} is none of its categories, {_listed(column.categories)}")
+            hint = "; a missing value is an empty field" if text in MISSING else ""
+            raise reader.error(
+                row, column.name, f"{quoted(text)} is none of its categories, {_listed(column.categories)}{hint}"
+            )
     codes = np.array([np.nan if text is None else code[text] for text in texts])
     if column.kind == "ordinal":
         return codes[:, np.newaxis]

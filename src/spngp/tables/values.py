@@ -1,4 +1,8 @@
-"""Values of a table's columns as numbers, texts or dates, with errors that name row and column."""
+"""Values of a table's columns as numbers, texts or dates, with errors that name row and column.
+
+A null is missing. In a column of numbers or dates so are blanks and the spellings in ``MISSING``; in a column of
+categories ``NA`` is a category like any other (it may be Namibia).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,13 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array
+from spngp.tables.decimals import DecimalCommas, has_comma
+
+# How programs write a number or a date that is not there; not what people write for zero or unknown, such as - or ?.
+MISSING = (
+    *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "null", "None", "NaN", "nan", "-NaN", "-nan"),
+    *("NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
 
 
 class Reader:
@@ -25,6 +36,7 @@ class Reader:
     def __init__(self, source: str, decimal: str = ".") -> None:
         self.source, self.decimal = source, decimal
         self.first_row = 1  # number of the batch's first row, counted from 1 below the header
+        self._commas = DecimalCommas()
 
     def error(self, row: int, name: str, problem: str) -> ValueError:
         """An error at a row of the batch."""
@@ -33,23 +45,21 @@ class Reader:
     def numbers(self, batch: Any, name: str) -> Array:
         """A column as numbers; NaN where missing."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         column = batch.column(name)
         kind = column.type
         if pa.types.is_dictionary(kind):
             column, kind = column.cast(kind.value_type), kind.value_type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            column = pc.utf8_trim_whitespace(column)
-            if self.decimal == ",":
-                column = pc.replace_substring(column, ",", ".")
-            values = self._cast(column, name)
+            values = self._parsed(batch, name, without_missing(column))
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             values = _numpy(column.cast(pa.float64(), safe=False))
         elif pa.types.is_boolean(kind):
             values = _numpy(column.cast(pa.uint8()).cast(pa.float64()))
         elif pa.types.is_null(kind):
             values = np.full(len(column), np.nan)
+        elif pa.types.is_duration(kind) or pa.types.is_time(kind):
+            values = _seconds(column)
         elif pa.types.is_temporal(kind):
             raise ValueError(f"{self.source}: column {name!r} holds dates ({kind}); declare it as a date")
         else:
@@ -59,20 +69,25 @@ class Reader:
             raise self.error(row, name, f"{values[row]} is not a finite number")
         return values
 
-    def _cast(self, column: Any, name: str) -> Array:
+    def _parsed(self, batch: Any, name: str, texts: Any) -> Array:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
+        plain = texts
+        if self.decimal == ",":
+            contradiction = self._commas.check(batch, name, texts)
+            if contradiction is not None:
+                raise self.error(contradiction.row, name, contradiction.problem)
+            plain = pc.replace_substring(texts, ",", ".")
         try:
-            return _numpy(column.cast(pa.float64()))
+            return _numpy(plain.cast(pa.float64()))
         except pa.ArrowInvalid:
-            for row, text in enumerate(column.to_pylist()):
-                try:
-                    pa.array([text], pa.string()).cast(pa.float64())
-                except pa.ArrowInvalid:
-                    raise self.error(
-                        row, name, f"{_short(text)} is not a number (a column of categories or dates must be declared)"
-                    ) from None
-            raise  # pragma: no cover - one of them does not parse
+            row = next(row for row, text in enumerate(plain.to_pylist()) if not is_number(text))
+            text = texts[row].as_py()
+            remedy = "a column of categories or dates must be declared"
+            if has_comma(text):
+                remedy = "write decimals with a point, thousands without a mark"
+            raise self.error(row, name, f"{quoted(text)} is not a number ({remedy})") from None
 
     def texts(self, batch: Any, name: str) -> list[str | None]:
         """A column as text, without spaces around it; None where missing."""
@@ -89,10 +104,16 @@ class Reader:
         import pyarrow.compute as pc
 
         values = batch.column(name)
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            texts = pc.utf8_trim_whitespace(values)
+            texts = without_missing(values)
             values = self._iso(texts, name) if date_format is None else self._strptime(texts, name, date_format)
-        elif pa.types.is_temporal(values.type) and not pa.types.is_time(values.type):
+        elif pa.types.is_time(values.type) or pa.types.is_duration(values.type):
+            raise ValueError(
+                f"{self.source}: column {name!r} holds {values.type}, not dates; it is a number of seconds"
+            )
+        elif pa.types.is_temporal(values.type):
             zone = getattr(values.type, "tz", None)
             values = values.cast(pa.timestamp("us", zone))
         else:
@@ -118,7 +139,7 @@ class Reader:
             raise ValueError(f"date format {date_format!r} cannot be used: {error}") from None
         for row, (text, moment) in enumerate(zip(texts.to_pylist(), moments.to_pylist(), strict=True)):
             if text is not None and (moment is None or (moment.day <= 3 and _is_impossible(text, date_format))):
-                raise self.error(row, name, f"{_short(text)} is not a date of the form {date_format!r}")
+                raise self.error(row, name, f"{quoted(text)} is not a date of the form {date_format!r}")
         return moments
 
     def _iso(self, texts: Any, name: str) -> Any:
@@ -131,8 +152,37 @@ class Reader:
                 continue
         for row, text in enumerate(texts.to_pylist()):
             if _is_no_date(text):
-                raise self.error(row, name, f"{_short(text)} is not a date like 2024-05-31 or 2024-05-31 14:30")
+                raise self.error(row, name, f"{quoted(text)} is not a date like 2024-05-31 or 2024-05-31 14:30")
         raise ValueError(f"{self.source}: column {name!r} mixes dates with and without an offset from UTC")
+
+
+def is_number(text: str | None) -> bool:
+    """Whether a text is a number with a decimal point, or None."""
+    import pyarrow as pa
+
+    try:
+        pa.scalar(text, pa.string()).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def without_missing(texts: Any) -> Any:
+    """Texts without spaces around them; null where they spell that nothing is there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.is_in(texts, pa.array(MISSING, texts.type)), pa.scalar(None, texts.type), texts)
+
+
+def _seconds(column: Any) -> Array:
+    """Durations, and times of day since midnight, in seconds."""
+    import pyarrow as pa
+
+    width = pa.int32() if column.type.bit_width == 32 else pa.int64()
+    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+    return _numpy(column.cast(width).cast(pa.float64(), safe=False)) / per_second
 
 
 def _is_no_date(text: str | None) -> bool:
@@ -154,7 +204,8 @@ def _numpy(column: Any) -> Array:
     return np.array(column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False))
 
 
-def _short(text: Any) -> str:
+def quoted(text: Any) -> str:
+    """A value for a message, cut if it is long."""
     shown = repr(text)
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
