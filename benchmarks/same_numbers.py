@@ -35,7 +35,8 @@ train, test = order[:cut], order[cut:]
 y = Y[:, 0] if Y.shape[1] == 1 else Y
 model = SPNGPRegressor(random_state=0, n_jobs=2).fit(X[train], y[train])
 mixture = model.predict_dist(X[test])
-np.savez(path, mean=mixture.mean, std=mixture.std, log_density=mixture.logpdf(y[test]), only_mean=model.predict(X[test]))
+moments = {"mean": mixture.mean, "std": mixture.std, "log_density": mixture.logpdf(y[test])}
+np.savez(path, **moments, only_mean=model.predict(X[test]))
 """
 
 

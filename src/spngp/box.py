@@ -38,6 +38,13 @@ class Box:
                 return low, high
         return -math.inf, math.inf
 
+    def corners(self, d: int) -> tuple[Array, Array]:
+        """Lower and upper limits along d axes; infinite where it is unbounded."""
+        low, high = np.full(d, -math.inf), np.full(d, math.inf)
+        for axis, start, stop in self.sides:
+            low[axis], high[axis] = start, stop
+        return low, high
+
     def cut(self, axis: int, at: Sequence[float]) -> tuple[Box, ...]:
         """The sub-boxes between cuts along one axis, from low to high."""
         low, high = self.side(axis)

@@ -19,12 +19,6 @@ from numpy.typing import ArrayLike
 
 from spngp._support.types import Array
 
-# Factors of the noise variance that are tried.
-_FACTORS = 4.0 ** np.arange(-2.0, 7.0)
-_PSEUDO_ROWS = 20.0  # rows in favour of plain Gaussian noise, so that a small set keeps it
-_LEAST_WEIGHT = 1e-5
-_STEPS = 200
-
 
 @dataclass(frozen=True)
 class NoiseShape:
@@ -65,36 +59,3 @@ class NoiseShape:
 
 
 GAUSSIAN = NoiseShape()
-
-
-def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShape:
-    """The shape that makes held-out residuals most plausible, by expectation–maximisation.
-
-    Parameters
-    ----------
-    held_out : ndarray of shape (4, n)
-        For each row that was held out: output minus predicted mean; the function's variance; the noise's variance;
-        how much it counts, 1 for a whole row.
-    keeps_variance : bool
-        Whether the shape is brought to variance one: yes, if the noise variances are those of all rows.
-    """
-    residuals, latent_variances, noise_variances, weights = held_out
-    variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * _FACTORS
-    log_density = -0.5 * np.log(variances) - 0.5 * residuals[:, np.newaxis] ** 2 / variances
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    prior = np.where(_FACTORS == 1.0, _PSEUDO_ROWS, 0.0)
-    shares = np.full(_FACTORS.size, 1.0 / _FACTORS.size)
-    for _ in range(_STEPS):
-        joint = density * shares
-        shares = prior + (weights / joint.sum(axis=1)) @ joint
-        shares /= shares.sum()
-    used = shares >= _LEAST_WEIGHT
-    shape = NoiseShape(tuple((shares[used] / shares[used].sum()).tolist()), tuple(_FACTORS[used].tolist()))
-    return NoiseShape.scaled(shape.weights, shape.factors) if keeps_variance else shape
-
-
-def gaussian_noise(held_out: Array) -> NoiseShape:
-    """A Gaussian with the variance of held-out residuals, which are those of :func:`learn_noise_shape`."""
-    residuals, latent_variances, noise_variances, weights = held_out
-    excess = float(weights @ (residuals**2 - latent_variances)) / float(weights @ noise_variances)
-    return NoiseShape((1.0,), (max(excess, 1.0),))

@@ -21,6 +21,12 @@ class Progress:
         self._lock = threading.Lock()  # leaves report from several threads
         self._bar: Any = None
 
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def stage(self, name: str, total: int) -> None:
         """Begin a stage of so many steps; 0 if they are not counted."""
         self.close()

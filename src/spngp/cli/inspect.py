@@ -48,7 +48,7 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "inputs": inputs,
         "targets": targets,
         "columns": [asdict(column) for column in known.columns],
-        "rows": int(model._learnt.X.shape[0]),
+        "rows": int(model.X_train_.shape[0]),
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),

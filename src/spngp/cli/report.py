@@ -38,7 +38,7 @@ def report(
         blocks, schema = list(table.blocks(100_000)), table.schema
         X = np.concatenate([np.asarray(block.inputs) for block in blocks])
         Y = np.concatenate([block.outputs for block in blocks if block.outputs is not None])
-        y = Y[:, 0] if estimator._y_is_flat else Y
+        y = Y[:, 0] if estimator.y_ndim_ == 1 else Y
     names = target_names(schema, estimator.n_outputs_)
     written = write_report(estimator, output, X, y, title=title or f"{', '.join(names)}: {model}", output_names=names)
     size = written.stat().st_size

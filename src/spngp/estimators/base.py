@@ -1,8 +1,10 @@
-"""What all our scikit-learn estimators share: checks, standardisation, units, and a fit that is whole or not at all."""
+"""What all our scikit-learn estimators share: checks, and a fit that is whole or not at all."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +12,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_outputs, refuse_masked
+from spngp._support.locks import lock_of
 from spngp._support.types import Array
-from spngp.estimators.standardise import Standardiser
-from spngp.gp.exact import ExactGP
-from spngp.learning import defaults
-from spngp.predictive import GaussianMixture
+from spngp.estimators.scaling import check_inputs
+from spngp.network.units import Units
 
 # Rows predicted at a time, so that memory does not grow with the number asked for; many, because a leaf that did not
 # keep its factor makes it again for each block.
@@ -22,46 +23,41 @@ _BLOCK = 200_000
 
 
 class Regressor(RegressorMixin, BaseEstimator):
-    """Rows in, rows out, in the units of the user; inside, inputs and outputs are standardised."""
+    """Rows in, rows out, in the units of the user.
 
-    _inputs: Standardiser
-    _outputs: Standardiser
-    _y_is_flat: bool
+    Attributes
+    ----------
+    n_outputs_ : int
+    y_ndim_ : int
+        1 if y was given as (n,), 2 if as (n, p): predictions come in the same form.
+    """
+
     n_outputs_: int
+    y_ndim_: int
 
-    def _learn(self, X: Any, y: Any) -> Self:
-        raise NotImplementedError
+    @contextmanager
+    def _being_fitted(self) -> Iterator[Self]:
+        """A copy to fit, which takes the place of this model at the end.
 
-    def _fit(self, X: Any, y: Any) -> Self:
-        """Learn from the rows, or leave the model as it was."""
-        before = dict(self.__dict__)
-        self.__dict__.pop("table_", None)  # what the command line noted about other data
-        try:
-            return self._learn(X, y)
-        except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        An interrupted or failed fit leaves the model as it was, names of inputs included.
+        """
+        with lock_of(self):
+            model = self._snapshot()
+            for noted in ("table_", "rows_left_out_"):  # by the command line, about other data
+                model.__dict__.pop(noted, None)
+            yield model
+            self.__dict__ = model.__dict__
 
-    def _templates(self, kernels: Any, d: int, outputs: Standardiser) -> list[list[ExactGP]]:
-        """For each output, the kernels with their noise, in standardised units."""
-        given = defaults.as_kernels(kernels, d)
-        for kernel, noise in given:
-            kernel.check_inputs(d)
-            if noise is not None and self.noise_variance is not None:
-                given_here = f"noise_variance={self.noise_variance!r}"
-                raise ValueError(f"noise is given twice, by {given_here} and by a WhiteKernel; give one of them")
-        return [
-            [
-                ExactGP(kernel, defaults.noise_parameter(self.noise_variance, float(scale)) if noise is None else noise)
-                for kernel, noise in given
-            ]
-            for scale in outputs.scale
-        ]
+    def _snapshot(self) -> Self:
+        """The model as it is now; what another thread makes of it later does not show."""
+        now = object.__new__(type(self))
+        now.__dict__.update(self.__dict__)
+        return now
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        X = self._checked_inputs(X, reset)
-        return np.ascontiguousarray(X), np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
+        """Rows and outputs, (n, d) and (n, p); ``reset`` if what they look like is to be noted."""
+        X = np.ascontiguousarray(self._checked_inputs(X, reset))
+        return X, np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
 
     def _checked_inputs(self, X: Any, reset: bool) -> Array:
         refuse_masked(X, "X")
@@ -74,34 +70,27 @@ class Regressor(RegressorMixin, BaseEstimator):
         if getattr(y, "dtype", None) == np.complex128:
             raise ValueError("Complex data not supported: y must be real")
         Y = as_outputs(y, n_rows, "Input y", missing=True)
-        flat = np.asarray(y).ndim == 1
-        if not reset:
-            if (flat, Y.shape[1]) != (self._y_is_flat, self.n_outputs_):
-                expected = "(n,)" if self._y_is_flat else f"(n, {self.n_outputs_})"
-                raise ValueError(f"y must have shape {expected} as before, got {np.asarray(y).shape}")
-        elif np.isnan(Y).all(axis=0).any():
-            output = int(np.argmax(np.isnan(Y).all(axis=0)))
-            raise ValueError(f"Input y contains NaN only, in output {output}: nothing to learn from")
-        return Y[:, 0] if flat else Y
+        ndim = 1 if np.asarray(y).ndim == 1 else 2
+        if reset:
+            if np.isnan(Y).all(axis=0).any():
+                output = int(np.argmax(np.isnan(Y).all(axis=0)))
+                raise ValueError(f"Input y contains NaN only, in output {output}: nothing to learn from")
+            self.y_ndim_, self.n_outputs_ = ndim, Y.shape[1]
+        elif (ndim, Y.shape[1]) != (self.y_ndim_, self.n_outputs_):
+            expected = "(n,)" if self.y_ndim_ == 1 else f"(n, {self.n_outputs_})"
+            raise ValueError(f"y must have shape {expected} as before, got {np.asarray(y).shape}")
+        return Y
 
-    def _blocks(self, X: Any, size: int | None = None) -> list[Array]:
-        """Checked rows to predict, in standardised units, so many at a time."""
+    def _blocks(self, X: Any, units: Units, size: int = _BLOCK) -> list[Array]:
+        """Checked rows to predict, ``size`` at a time."""
         check_is_fitted(self)
-        X = self._checked_inputs(X, reset=False)
-        Z = self._inputs.apply(np.ascontiguousarray(X))
-        size = size or _BLOCK
-        return [Z[start : start + size] for start in range(0, Z.shape[0], size)]
+        X = np.ascontiguousarray(self._checked_inputs(X, reset=False))
+        check_inputs(X, units)
+        return [X[start : start + size] for start in range(0, X.shape[0], size)]
 
     def _shaped(self, Y: Array) -> Array:
-        """As y was given: (n,) or (n, p)."""
-        return Y[:, 0] if self._y_is_flat else Y
-
-    def _in_units_of_y(self, mixture: GaussianMixture) -> GaussianMixture:
-        """A mixture in standardised units, (n,) for one output or (n, p), in the units and the shape of y."""
-        if self.n_outputs_ > 1:
-            return mixture.scaled(self._outputs.scale, self._outputs.mean)
-        mixture = mixture.scaled(self._outputs.scale[0], self._outputs.mean[0])
-        return mixture if self._y_is_flat else mixture.with_outputs_axis()
+        """Values (n, p, …) in the form of y: (n, …) if it was given as (n,)."""
+        return Y[:, 0] if self.y_ndim_ == 1 else Y
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""

@@ -22,10 +22,11 @@ from spngp._support.types import Array, Indices, RandomState
 from spngp.estimators.base import Regressor
 from spngp.estimators.committee_rules import RULES
 from spngp.estimators.expert_groups import affordable, compact_groups, random_groups
-from spngp.estimators.standardise import Standardiser
+from spngp.estimators.planning import templates
+from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
-from spngp.kernels import Parameter
+from spngp.kernels import Kernel, Parameter
 from spngp.learning import defaults, metric
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.plan import Effort
@@ -53,6 +54,10 @@ def _train(
     return fit_tied([gp], blocks, evaluations, priors=[prior], n_jobs=n_jobs, convergence=runs)[0]
 
 
+def _traditional(d: int) -> list[Kernel]:
+    return [defaults.traditional_kernel(d)]
+
+
 class _Committee(Regressor):
     """All but the rule, a name in ``RULES``."""
 
@@ -72,6 +77,7 @@ class _Committee(Regressor):
     def __init__(
         self,
         kernel: Any = None,
+        *,
         n_experts: int | None = None,
         assignment: str = "random",
         hyperparameters: str = "tied",
@@ -96,41 +102,34 @@ class _Committee(Regressor):
         y has shape (n,) or (n, p); several outputs have a committee each, over the same groups of rows. NaN in y is a
         missing output.
         """
-        return self._fit(X, y)
-
-    def _learn(self, X: Any, y: Any) -> Self:
-        X, y = self._checked(X, y, reset=True)
-        Y = y.reshape(X.shape[0], -1)
-        n_rows, n_experts = X.shape[0], self.n_experts or -(-X.shape[0] // _EXPERT_SIZE)
-        if n_experts > n_rows:
-            raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
-        inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
-        kernel = self.kernel if self.kernel is not None else defaults.traditional_kernel(X.shape[1])
-        templates = self._templates(kernel, X.shape[1], outputs)
-        if len(templates[0]) != 1:
-            raise ValueError(f"kernel must be one kernel, got a list of {len(templates[0])}")
-        rng, progress = as_generator(self.random_state), Progress(bool(self.verbose))
-        try:
-            with one_blas_thread():
-                starts = [gp for (gp,) in templates]
-                rows, experts = self._experts(inputs.apply(X), outputs.apply(Y), starts, n_experts, rng, progress)
-        finally:
-            progress.close()
-        self._inputs, self._outputs = inputs, outputs
-        self._y_is_flat, self.n_outputs_ = y.ndim == 1, Y.shape[1]
-        self.experts_, self.expert_rows_ = experts, rows
+        with self._being_fitted() as model:
+            X, Y = model._checked(X, y, reset=True)
+            n_rows, n_experts = X.shape[0], self.n_experts or -(-X.shape[0] // _EXPERT_SIZE)
+            if n_experts > n_rows:
+                raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
+            scaling = Scaling.of(X, Y, standardised=self.kernel is None)
+            check_outputs(Y, scaling.units)
+            starts = templates(self.kernel, _traditional, self.noise_variance, scaling)
+            if len(starts[0]) != 1:
+                raise ValueError(f"kernel must be one kernel, got a list of {len(starts[0])}")
+            rng = as_generator(self.random_state)
+            with Progress(bool(self.verbose)) as progress, one_blas_thread():
+                groups, experts = model._experts(X, Y, scaling, [gp for (gp,) in starts], n_experts, rng, progress)
+            model.units_, model.experts_, model.expert_rows_ = scaling.units, experts, groups
         return self
 
     def _experts(
         self,
         X: Array,
         Y: Array,
+        scaling: Scaling,
         starts: Sequence[ExactGP],
         n_experts: int,
         rng: np.random.Generator,
         progress: Progress,
     ) -> tuple[list[Indices], list[list[ExactGP]]]:
-        """From standardised rows to groups of rows and, for each output, conditioned experts."""
+        """From rows in the units of the user to groups of rows and, for each output, conditioned experts."""
+        X, Y = scaling.units.inputs.apply(X), scaling.units.outputs.apply(Y)
         n_rows, outputs, priors = X.shape[0], range(Y.shape[1]), list(starts)
         convergence, effort = Convergence(), Effort()
         learns = self.hyperparameters == "tied"
@@ -152,7 +151,7 @@ class _Committee(Regressor):
             if self.assignment == "random":
                 groups = random_groups(n_rows, n_experts, rng)
             else:
-                groups = compact_groups(X / metric([[gp] for gp in priors], X.shape[1]), n_experts)
+                groups = compact_groups(X / metric([[gp] for gp in priors], scaling.input_spreads), n_experts)
             if learns:
                 train(affordable(groups, rng), effort.tied_evaluations)
         tasks = [(k, observed(group, X, Y[:, k])) for k in outputs for group in groups]
@@ -182,7 +181,7 @@ class _Committee(Regressor):
 
         A mixture of one component, so that committees and networks are scored alike.
         """
-        return self._predict(X, latent, [self._rule])[self._rule]
+        return self._snapshot()._predict(X, latent, [self._rule])[self._rule]
 
     def predict_dist_by_rule(self, X: Any, latent: bool = False) -> dict[str, GaussianMixture]:
         """What each rule makes of the same experts: "PoE", "gPoE", "BCM" and "rBCM", for little more than one of them.
@@ -197,20 +196,21 @@ class _Committee(Regressor):
         >>> bool(found["PoE"].std < found["gPoE"].std)
         True
         """
-        return self._predict(X, latent, list(RULES))
+        return self._snapshot()._predict(X, latent, list(RULES))
 
     def _predict(self, X: Any, latent: bool, rules: Sequence[str]) -> dict[str, GaussianMixture]:
         check_is_fitted(self)
         most = max(len(experts) for experts in self.experts_)
         parts: dict[str, list[GaussianMixture]] = {rule: [] for rule in rules}
-        for Z in self._blocks(X, min(20_000, max(256, _PREDICTED // most))):
+        for rows in self._blocks(X, self.units_, min(20_000, max(256, _PREDICTED // most))):
+            Z = self.units_.inputs.apply(rows)
             with one_blas_thread():
                 found = [self._combined(experts, Z, latent, rules) for experts in self.experts_]
             for i, rule in enumerate(rules):
                 mean, variance = np.stack([by_rule[i] for by_rule in found], axis=-1)
-                if self.n_outputs_ > 1:
-                    mean, variance = mean[..., np.newaxis], variance[..., np.newaxis]
-                parts[rule].append(self._in_units_of_y(GaussianMixture(np.zeros(mean.shape), mean, variance)))
+                mean, std = self.units_.outputs.invert(mean), np.sqrt(variance) * self.units_.outputs.scale
+                mean, std = (self._shaped(values)[..., np.newaxis] for values in (mean, std))
+                parts[rule].append(GaussianMixture(np.zeros(mean.shape), mean, std**2))
         return {rule: GaussianMixture.concatenate(mixtures) for rule, mixtures in parts.items()}
 
     def _combined(
@@ -227,18 +227,21 @@ class _Committee(Regressor):
 
     @property
     def kernel_(self) -> Any:
-        """The kernel of all experts, in standardised units; a list of them for several outputs."""
+        """The kernel of all experts, in the units of X and y; a list of them for several outputs."""
         check_is_fitted(self)
-        kernels = [experts[0].kernel for experts in self.experts_]
-        return kernels[0] if self._y_is_flat else kernels
+        kernels = [
+            experts[0].kernel.rescaled(self.units_.inputs.scale, float(scale))
+            for experts, scale in zip(self.experts_, self.units_.outputs.scale, strict=True)
+        ]
+        return kernels[0] if self.y_ndim_ == 1 else kernels
 
     @property
     def noise_std_(self) -> Any:
         """Standard deviation of the noise in the units of y; an array for several outputs."""
         check_is_fitted(self)
         variances = np.array([experts[0].noise_variance for experts in self.experts_])
-        stds = np.sqrt(variances) * self._outputs.scale
-        return float(stds[0]) if self._y_is_flat else stds
+        stds = np.sqrt(variances) * self.units_.outputs.scale
+        return float(stds[0]) if self.y_ndim_ == 1 else stds
 
     @property
     def log_evidence_(self) -> float:
@@ -247,7 +250,7 @@ class _Committee(Regressor):
         return float(
             sum(
                 gp.log_evidence - gp.n_own * np.log(scale)
-                for experts, scale in zip(self.experts_, self._outputs.scale, strict=True)
+                for experts, scale in zip(self.experts_, self.units_.outputs.scale, strict=True)
                 for gp in experts
             )
         )
@@ -262,8 +265,8 @@ class ProductOfExperts(_Committee):
     Parameters
     ----------
     kernel : kernel, optional
-        spngp's or scikit-learn's, in standardised units (inputs and outputs are brought to standard deviation one), as
-        in :class:`spngp.GPRegressor`. A squared exponential with one length-scale per input by default.
+        spngp's or scikit-learn's, in the units of X and y, as in :class:`spngp.GPRegressor`. By default a squared
+        exponential with one length-scale per input, which is learnt on standardised rows.
     n_experts : int, optional
         How many experts share the rows, evenly. By default one for every 500 rows.
     assignment : {"random", "regions"}
@@ -283,7 +286,7 @@ class ProductOfExperts(_Committee):
     Attributes
     ----------
     experts_ : list of list of ExactGP
-        For each output, the experts that have rows, in standardised units.
+        For each output, the experts that have rows, in the units that they were learnt in (``units_``).
     expert_rows_ : list of ndarray
         The training rows of each expert.
     kernel_, noise_std_, log_evidence_

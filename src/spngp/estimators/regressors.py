@@ -1,4 +1,4 @@
-"""The scikit-learn face: ``SPNGPRegressor`` and ``GPRegressor``."""
+"""The estimators with a network: ``SPNGPRegressor`` and ``GPRegressor``."""
 
 from __future__ import annotations
 
@@ -9,57 +9,65 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from spngp._support.checks import as_floats
-from spngp._support.memory import Budget
-from spngp._support.threads import n_threads
+from spngp._support.locks import lock_of
 from spngp._support.types import RandomState
-from spngp.estimators.network_regressor import NetworkRegressor
-from spngp.estimators.standardise import Standardiser
+from spngp.estimators.network_model import NetworkModel
+from spngp.estimators.planning import Request
+from spngp.estimators.scaling import check_inputs, check_outputs
 from spngp.kernels import Parameter
-from spngp.learning import StrategyOf, add_rows, defaults
-from spngp.structure import Compact, EqualWidth, RandomAxes
+from spngp.learning import add_rows, defaults
+from spngp.structure import Compact, EqualWidth, RandomAxes, Strategy
+
+_MAX_LEAF_SIZE, _N_PARTITIONS = 500, 1  # defaults; a strategy object goes with no others
 
 
-class SPNGPRegressor(NetworkRegressor):
+class SPNGPRegressor(NetworkModel):
     """Regression by a sum-product network of Gaussian processes: local experts, exact inference, linear cost.
 
     Parameters
     ----------
     kernels : kernel or list of kernels, optional
-        Alternatives that every region mixes by their evidence; spngp's or scikit-learn's, in standardised units (inputs
-        and outputs are brought to standard deviation one). By default two sums of a slow and a fast kernel.
-    max_leaf_size : int
-        Regions with more rows are cut.
-    overlap : float or sequence of float, optional
-        How many rows beyond its border an expert sees when it predicts, per row of its own, nearest first in the
-        kernel's metric. A sequence gives instead a distance per input, in the units of X. 0 for none. By default 3
-        up to 50,000 rows; of more, leaves see fewer in all (:func:`spngp.learning.defaults.overlap`).
+        Alternatives that every region mixes by their evidence; spngp's or scikit-learn's, in the units of X and y. By
+        default two sums of a slow and a fast kernel, which are learnt on standardised rows.
     structure : {"compact", "random", "equal-width"} or strategy
         How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
-        of :mod:`spngp.structure`, which then decides on sizes and spacings in standardised units.
+        of :mod:`spngp.structure`, in the units of X, which then decides on sizes and alternatives by itself.
+    max_leaf_size : int
+        Regions with more rows are cut.
     n_partitions : int
         Alternative cuts of every region, mixed by their evidence; cost grows quickly with it.
+    overlap : float, optional
+        Number of rows beyond its border that an expert sees when it predicts, per row of its own, nearest first in the
+        kernel's metric. 0 for none. By default 3 up to 50,000 rows; with more rows, leaves see fewer in all
+        (:func:`spngp.learning.defaults.overlap`).
+    margin : float or sequence of float, optional
+        Instead of ``overlap``: an expert sees the rows up to this distance beyond its border, in the units of X; one
+        distance for all inputs, or one per input.
     hyperparameters : {"adaptive", "tied", "independent", "fixed"}
         One set per kernel ("tied"), one per expert ("independent"), one per expert held near the tied values by a
         Gaussian prior ("adaptive"), or the kernels' own values ("fixed").
     noise_variance : float or Parameter, optional
         Variance of the noise in the squared units of y; learnt by default.
+    noise_shape : {"learnt", "gaussian"}
+        Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
+        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way, but for the
+        variance that outliers add. Always Gaussian where the noise or all hyper-parameters are fixed.
+    outliers : {"doubt", "trust"}
+        Whether an output may be in doubt (``outliers_`` tells which): then it gets a larger noise of its own. No row is
+        dropped. An output is in doubt if
+
+        - it lies more than 5 standard deviations off what all other rows of its region say, and
+        - these are better predicted without it.
+
+        The region is then looked at again for outputs 8 standard deviations off, which others hid. A single output
+        a hundred times as far off as all others (one in 100,000) is in doubt before anything is learnt from it. Nothing
+        is doubted where the noise or all hyper-parameters are fixed, where hardly any noise was found, and in regions
+        of fewer than 20 or more than 5,000 rows. Rows that come by ``partial_fit`` are judged alike.
     memory_limit : float, optional
         Gigabytes that the model may hold; by default a fifth of the machine's memory, and of that one for Cholesky
         factors. Experts whose factors do not fit keep what the mean needs and make the factor again when a variance is
         asked for: the predictions are the same, and come fastest for many rows at once. To predict row by row from a
         large model, give it a limit that holds them.
-    noise_shape : {"learnt", "gaussian"}
-        Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
-        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way (but for the
-        variance that outliers add). Always Gaussian where the noise or all hyper-parameters are fixed.
-    outliers : {"doubt", "trust"}
-        Whether an output gets a larger noise of its own if it lies more than five standard deviations off what all
-        other rows of its region say, and if these are better predicted without it (``outliers_`` tells which); its
-        region is then looked at again for others that it hid, eight standard deviations off. No row is dropped. All are
-        trusted where the noise or all hyper-parameters are fixed, where hardly any noise was found, in regions of fewer
-        than 20 or more than 5,000 rows, and when they come by ``partial_fit``; but not a single one a hundred times as
-        far off as all others (one in 100,000): it is in doubt before anything is learnt from it.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default, and where leaves are too small for more to pay.
     random_state : int, Generator or None
@@ -70,12 +78,14 @@ class SPNGPRegressor(NetworkRegressor):
     Attributes
     ----------
     network_ : Node
-        The posterior network.
+        The posterior network, in the units of X and y; it predicts what the model predicts.
     log_evidence_ : float
     regions_ : list of dict
         One record per expert.
     kernel_names_ : list of str
         Columns of ``predict_kernel_weights``.
+    X_train_, y_train_ : ndarray
+        The rows learnt from.
 
     Examples
     --------
@@ -90,10 +100,11 @@ class SPNGPRegressor(NetworkRegressor):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
-        "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
-        "overlap": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "structure": [StrOptions({"compact", "random", "equal-width"}), Compact, EqualWidth, RandomAxes],
+        "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
+        "overlap": [Interval(Real, 0, None, closed="left"), None],
+        "margin": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "noise_shape": [StrOptions({"learnt", "gaussian"})],
@@ -107,24 +118,27 @@ class SPNGPRegressor(NetworkRegressor):
     def __init__(
         self,
         kernels: Any = None,
-        max_leaf_size: int = 500,
-        overlap: Any = None,
+        *,
         structure: Any = "compact",
-        n_partitions: int = 1,
+        max_leaf_size: int = _MAX_LEAF_SIZE,
+        n_partitions: int = _N_PARTITIONS,
+        overlap: float | None = None,
+        margin: Any = None,
         hyperparameters: str = "adaptive",
         noise_variance: float | Parameter | None = None,
+        noise_shape: str = "learnt",
+        outliers: str = "doubt",
         memory_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
-        noise_shape: str = "learnt",
-        outliers: str = "doubt",
     ) -> None:
         self.kernels = kernels
-        self.max_leaf_size = max_leaf_size
-        self.overlap = overlap
         self.structure = structure
+        self.max_leaf_size = max_leaf_size
         self.n_partitions = n_partitions
+        self.overlap = overlap
+        self.margin = margin
         self.hyperparameters = hyperparameters
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
@@ -140,58 +154,70 @@ class SPNGPRegressor(NetworkRegressor):
 
         NaN in y is a missing output: no row is dropped. Weights of rows are not supported.
         """
-        return self._fit(X, y)
+        request = Request(
+            kernels=self.kernels,
+            default_kernels=defaults.default_kernels,
+            strategy=self._strategy(),
+            hyperparameters=self.hyperparameters,
+            overlap=self.overlap,
+            margin=self.margin,
+            noise_variance=self.noise_variance,
+            noise_shape=self.noise_shape,
+            outliers=self.outliers,
+            memory_limit=self.memory_limit,
+            n_jobs=self.n_jobs,
+        )
+        return self._fit(X, y, request)
 
-    def _kernels(self) -> Any:
-        return self.kernels
-
-    def _strategy(self) -> StrategyOf:
+    def _strategy(self) -> Strategy:
         size, structure = self.max_leaf_size, self.structure
         if structure == "compact":
-            return lambda scales: Compact(size, scales.tolist(), self.n_partitions, whole_size=2 * size)
+            return Compact(size, n_partitions=self.n_partitions, whole_size=2 * size)
         if structure == "random":
-            return lambda scales: RandomAxes(size, n_partitions=self.n_partitions)
+            return RandomAxes(size, n_partitions=self.n_partitions)
         if structure == "equal-width":
-            return lambda scales: EqualWidth(size, n_partitions=self.n_partitions)
-        return lambda scales: structure
-
-    def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
-        overlap, d = self.overlap, inputs.scale.size
-        if overlap is not None and np.ndim(overlap):
-            distances = as_floats(overlap, "overlap")
-            if distances.shape != (d,) or not (distances >= 0).all():
-                raise ValueError(f"overlap must be a number >= 0 or one per input ({d}), got {overlap!r}")
-            overlap = distances / inputs.scale
-        return {
-            "strategy": self._strategy(),
-            "hyperparameters": self.hyperparameters,
-            "overlap": overlap,
-            "block_size": self.max_leaf_size,
-            "budget": Budget.of(self.memory_limit, n_threads(self.n_jobs)),
-        }
+            return EqualWidth(size, n_partitions=self.n_partitions)
+        if (size, self.n_partitions) != (_MAX_LEAF_SIZE, _N_PARTITIONS):
+            raise ValueError(
+                "a strategy object decides on leaf size and partitions by itself: give max_leaf_size and n_partitions "
+                f"to it, not beside it; got structure={structure!r}, max_leaf_size={size}, "
+                f"n_partitions={self.n_partitions}"
+            )
+        return structure
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
-        The first call is a ``fit``. Later ones keep the standardisation, regions and parameters of the first, its
-        outliers and the shape of its noise included: new outputs are trusted, but for those out of all proportion.
+        The first call is a ``fit``. Later ones keep its units, regions and parameters, and the outliers that it found
+        among its own rows. All rows that came later are judged after each call, as in a fit, by what the rows of their
+        region now say (but where more than one, and more than a tenth, of a region's later rows would be outliers, its
+        outputs have become others and are trusted). The shape of the noise is learnt again from all rows. So the model
+        is the same in whatever batches the rows came; evidence, weights and predictions are exact given the parameters,
+        the regions and the noise of each row.
+
+        Several threads may call it: the updates follow one another, and none is lost. A prediction made meanwhile is
+        that of the model before or after an update.
         """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
-        X, y = self._checked(X, y, reset=False)
-        Y = y.reshape(X.shape[0], -1)
-        self._learnt = add_rows(self._learnt, self._inputs.apply(X), self._in_units(Y, self._outputs), self.n_jobs)
+        with lock_of(self):
+            if not self.__sklearn_is_fitted__():
+                return self.fit(X, y)
+            X, Y = self._checked(X, y, reset=False)
+            check_inputs(X, self._learnt.units)
+            check_outputs(Y, self._learnt.units)
+            # which leaves tell the shape of the noise must not depend on batches
+            rng = np.random.default_rng(0)
+            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs)
         return self
 
 
-class GPRegressor(NetworkRegressor):
+class GPRegressor(NetworkModel):
     """The traditional Gaussian process: one exact GP on all rows. Cost grows as n³.
 
     Parameters
     ----------
     kernel : kernel, optional
-        spngp's or scikit-learn's, in standardised units. A squared exponential with one length-scale per input by
-        default.
+        spngp's or scikit-learn's, in the units of X and y. By default a squared exponential with one length-scale per
+        input, which is learnt on standardised rows.
     hyperparameters : {"tied", "fixed"}
         Learnt by evidence, or the kernel's own values.
     noise_variance, noise_shape, outliers, n_jobs, random_state, verbose
@@ -220,13 +246,14 @@ class GPRegressor(NetworkRegressor):
     def __init__(
         self,
         kernel: Any = None,
+        *,
         hyperparameters: str = "tied",
         noise_variance: float | Parameter | None = None,
+        noise_shape: str = "learnt",
+        outliers: str = "doubt",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
-        noise_shape: str = "learnt",
-        outliers: str = "doubt",
     ) -> None:
         self.kernel = kernel
         self.hyperparameters = hyperparameters
@@ -240,15 +267,17 @@ class GPRegressor(NetworkRegressor):
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output."""
-        return self._fit(X, y)
-
-    def _kernels(self) -> Any:
-        return self.kernel if self.kernel is not None else defaults.traditional_kernel(self.n_features_in_)
-
-    def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
-        return {
-            "strategy": lambda scales: Compact(n_rows),
-            "hyperparameters": self.hyperparameters,
-            "overlap": 0.0,
-            "block_size": n_rows,
-        }
+        request = Request(
+            kernels=self.kernel,
+            default_kernels=lambda d: [defaults.traditional_kernel(d)],
+            strategy=Compact(np.iinfo(np.intp).max),
+            hyperparameters=self.hyperparameters,
+            overlap=0.0,
+            margin=None,
+            noise_variance=self.noise_variance,
+            noise_shape=self.noise_shape,
+            outliers=self.outliers,
+            memory_limit=np.inf,
+            n_jobs=self.n_jobs,
+        )
+        return self._fit(X, y, request)

@@ -41,13 +41,13 @@ QUICK = Settings(n_grid=200)
 
 def spngp(data: datasets.Dataset, settings: Settings, overlap: float) -> SPNGPRegressor:
     """The paper's model."""
-    scale = float(data.X.std())
+    x_std, y_std = float(data.X.std()), float(data.Y.std())
     return SPNGPRegressor(
-        kernels=[Linear(1.0, 1.0), SquaredExponential()],
-        structure=RandomAxes(settings.max_leaf_size, settings.spacing / scale),
-        overlap=[overlap],
+        kernels=[Linear((y_std / x_std) ** 2, y_std**2), SquaredExponential(x_std, y_std**2)],
+        structure=RandomAxes(settings.max_leaf_size, settings.spacing),
+        margin=overlap,
         hyperparameters="tied",
-        noise_variance=(settings.noise_std * float(data.Y.std())) ** 2,
+        noise_variance=(settings.noise_std * y_std) ** 2,
         random_state=0,
     )
 

@@ -103,17 +103,16 @@ def _in_hole(X: Array, settings: Settings) -> NDArray[np.bool_]:
 
 def _cell(n_experts: int, seed: int, settings: Settings) -> list[Row]:
     X, y, X_test, truth = _problem(seed, settings)
-    # fixed kernels are in standardised units
-    kernel = SquaredExponential((settings.length_scale / X.std(axis=0)).tolist(), 1.0 / float(y.var()))
+    kernel = SquaredExponential(settings.length_scale)
     shared: dict[str, Any] = {"hyperparameters": "fixed", "noise_variance": settings.noise_std**2, "n_jobs": -1}
     found: dict[str, GaussianMixture] = {}
-    committee = ProductOfExperts(kernel, n_experts, random_state=seed, **shared)
+    committee = ProductOfExperts(kernel, n_experts=n_experts, random_state=seed, **shared)
     found |= committee.fit(X, y).predict_dist_by_rule(X_test, latent=True)
     for name, overlap in (("SPN-GP", 0.0), ("SPN-GP*", settings.overlap)):
         size = -(-len(X) // n_experts)
-        model: Any = (
-            GPRegressor(kernel, **shared) if n_experts == 1 else SPNGPRegressor([kernel], size, overlap, **shared)
-        )
+        model: Any = GPRegressor(kernel, **shared)
+        if n_experts > 1:
+            model = SPNGPRegressor([kernel], max_leaf_size=size, overlap=overlap, **shared)
         found[name] = model.fit(X, y).predict_dist(X_test, latent=True)
     observed = truth + settings.noise_std * np.random.default_rng(10_000 + seed).standard_normal(truth.size)
     return [_score(name, n_experts, mixture, X_test, truth, observed, settings) for name, mixture in found.items()]

@@ -80,6 +80,11 @@ class ExactGP(Prior):
         return self._y.size - self._n_first
 
     @property
+    def noise_is_even(self) -> bool:
+        """Whether all own rows have the same noise, none a weight other than one."""
+        return self._repeats is None or float(self._repeats.counts.sum()) == self.n_own
+
+    @property
     def _n_first(self) -> int:
         """Own rows of the matrix: the distinct ones where equal rows were taken together."""
         return self.n_own if self._repeats is None else self._repeats.counts.size

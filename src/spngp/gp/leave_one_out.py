@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from spngp._linalg.square import Square
-from spngp._support.types import Array, Indices
+from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 
 
-def misleading_rows(gp: ExactGP, limit: float) -> tuple[Indices, Array]:
+def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tuple[Indices, Array]:
     """Own rows that mislead the others, and the squared residual of each.
 
     Rows more than ``limit`` standard deviations off what all others say are looked at, farthest first. One is an
     outlier if, without it, the others are better predicted, each by the rest: if the sum of their leave-one-out log
-    densities grows. Rows that were taken together, and context, play no part.
+    densities grows. Rows that were taken together, and context, play no part;
+    nor, as candidates, own rows that ``among`` does not mark.
     """
     own = gp._n_first
     square = gp._present_factor().leading(own)
@@ -25,7 +26,7 @@ def misleading_rows(gp: ExactGP, limit: float) -> tuple[Indices, Array]:
     square.solve_transposed(alpha)
     square.bound_invert()()
     diagonal, open_ = square.diagonal.copy(), np.zeros(own, dtype=bool)
-    open_[gp.rows_seen_once] = True
+    open_[gp.rows_seen_once] = True if among is None else among[gp.rows_seen_once]
     kept = np.ones(own, dtype=bool)
     found: list[int] = []
     squares: list[float] = []

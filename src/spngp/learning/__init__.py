@@ -1,10 +1,10 @@
-"""Learning: from standardised rows to a posterior network, by a plan, and the exact update with more rows."""
+"""Learning: from rows to a posterior network, by a plan, and the exact update with more rows."""
 
 from __future__ import annotations
 
-from spngp.learning.flow import learn
-from spngp.learning.learnt import Learnt, add_rows
-from spngp.learning.plan import Plan, StrategyOf
+from spngp.learning.flow import add_rows, learn
+from spngp.learning.learnt import Learnt
+from spngp.learning.plan import Effort, Plan, StrategyOf
 from spngp.learning.tied import metric
 
-__all__ = ["Learnt", "Plan", "StrategyOf", "add_rows", "learn", "metric"]
+__all__ = ["Effort", "Learnt", "Plan", "StrategyOf", "add_rows", "learn", "metric"]

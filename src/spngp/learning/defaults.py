@@ -63,10 +63,14 @@ def traditional_kernel(d: int) -> Kernel:
     return SquaredExponential(_length_scale(d, 1.0), Parameter(1.0, VARIANCE_BOUNDS))
 
 
-def noise_parameter(noise_variance: float | Parameter | None, output_scale: float) -> Parameter:
-    """The noise variance in standardised units: learnt above a floor, or as given."""
-    if noise_variance is None:
-        return Parameter(NOISE_START, (NOISE_STD_FLOOR**2, 4.0))
+def noise_parameter(spread: float) -> Parameter:
+    """The noise variance of an output of this standard deviation: learnt, above a floor."""
+    variance = spread**2
+    return Parameter(NOISE_START * variance, (NOISE_STD_FLOOR**2 * variance, 4.0 * variance))
+
+
+def given_noise(noise_variance: float | Parameter, output_scale: float) -> Parameter:
+    """A noise variance that a user gave in the squared units of y, for outputs divided by ``output_scale``."""
     if isinstance(noise_variance, Parameter):
         if np.ndim(noise_variance.value):
             raise ValueError(f"noise_variance must be one number, got {noise_variance!r}")
@@ -79,10 +83,8 @@ def noise_parameter(noise_variance: float | Parameter | None, output_scale: floa
     return Parameter(float(noise_variance) * output_scale**-2, fixed=True)
 
 
-def as_kernels(kernels: Any, d: int) -> list[tuple[Kernel, Parameter | None]]:
+def as_kernels(kernels: Any) -> list[tuple[Kernel, Parameter | None]]:
     """The kernels a user gave, one or several, ours or scikit-learn's, each with the noise it brought along."""
-    if kernels is None:
-        return [(kernel, None) for kernel in default_kernels(d)]
     given = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else [kernels]
     if not given:
         raise ValueError("kernels must be None, a kernel or a list of kernels, got an empty list")

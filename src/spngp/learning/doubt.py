@@ -1,102 +1,91 @@
-"""What leave-one-out residuals of a posterior network say about the noise: outputs in doubt, and its shape."""
+"""Outputs in doubt: which of them get a noise of their own, judged alike in a fit and when rows come later."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from spngp._support.threads import map_leaves
-from spngp._support.types import Array, Indices, Mask
-from spngp.gp.leave_one_out import leave_one_out, misleading_rows
-from spngp.network import Box, Leaf, Node
-from spngp.network.placement import log_path_weights, place, route
-from spngp.network.prediction import PlacedLeaf
-from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
+from spngp._support.types import Array, Mask
+from spngp.learning.proportion import few_of
+from spngp.learning.screening import outliers
+from spngp.network import Node, conditioning
 
-# Outputs are in doubt if they lie so many standard deviations off what the others of their region say, and if without
-# them the others are better predicted. Regions of fewer or more rows are not looked at; nor are those whose noise is
-# below so many times its lower bound: where there is none, a surprise is a kernel's that does not fit.
-_DOUBTED, _DOUBTED_AGAIN = 5.0, 8.0  # at first, and when regions are looked at again without those found
-_FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
-_LEAST_NOISE = 1.5
-# The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
-_EXPERTS, _COUNTING_WEIGHT, _ROWS = 12, 0.05, 2000
+_SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
+
+# Given outputs with NaN for those in doubt, and which of them were found just now: the prior learnt without them.
+LearnAgain: TypeAlias = Callable[[Array, Mask], Node]
 
 
-def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mask | None = None) -> Array | None:
-    """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
+@dataclass(frozen=True)
+class Judged:
+    """The result of a judgement.
 
-    It is the squared residual: the most likely variance of noise that is theirs alone. ``own`` is the posterior given
-    X and Y, without context. With ``near``, in the shape of Y, only regions that hold one of the outputs marked there
-    are looked at, and only for what a larger outlier hid: surprises of ordinary size would go on for ever.
+    Attributes
+    ----------
+    prior : Node
+        Learnt again where it had been learnt from outputs in doubt.
+    own : Node
+        A posterior of own rows, without outputs in doubt and without factors; some leaves may be of an earlier prior.
+    own_noise : ndarray, optional
+        In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others; None if all are others.
     """
-    placed = place(own)
-    log_weights, rows = log_path_weights(placed), route(placed, X)
-    regions: dict[tuple[Box, int], list[int]] = {}
-    for i, item in enumerate(placed):
-        if not item.children:
-            regions.setdefault((item.box, cast("Leaf", item.node).output), []).append(i)
-    # every row is looked at once, by the likeliest expert of the likeliest region
-    seen, chosen = np.zeros(Y.shape, dtype=bool), []
-    for (_, k), experts in sorted(regions.items(), key=lambda item: -float(np.logaddexp.reduce(log_weights[item[1]]))):
-        i = max(experts, key=lambda expert: log_weights[expert])
-        fresh = ~seen[rows[i], k] & ~np.isnan(Y[rows[i], k])
-        if 2 * int(fresh.sum()) > rows[i].size and rows[i].size <= _LARGEST_SCREENED:
-            seen[rows[i], k] = True
-            if near is None or near[rows[i], k].any():
-                chosen.append(i)
-    own_noise = np.full(Y.shape, np.nan)
 
-    def doubt(i: int) -> None:
-        leaf = cast("Leaf", placed[i].node)
-        observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
-        least_noise = _LEAST_NOISE * float(np.exp(leaf.gp.bounds[-1, 0]))
-        if observed.size < _FEWEST_SCREENED or leaf.noise_variance < least_noise:
-            return
-        if leaf.gp.rows_seen_once.size != observed.size:
-            return  # some were taken together
-        found, squares = misleading_rows(leaf.gp, _DOUBTED if near is None else _DOUBTED_AGAIN)
-        own_noise[observed[found], leaf.output] = squares
-
-    map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])
-    return None if np.isnan(own_noise).all() else own_noise
+    prior: Node
+    own: Node
+    own_noise: Array | None
 
 
-def noise_shapes(
-    network: Node,
-    n_outputs: int,
-    doubted: Array | None,
-    reach: Array,
-    learns: bool,
-    rng: np.random.Generator,
-    n_jobs: int | None = None,
-) -> list[NoiseShape]:
-    """The shape of each output's noise, from the residuals of some leaves that count; Gaussian unless it ``learns``.
+def beyond_reach(Y: Array, reach: Array) -> Mask:
+    """Outputs out of all proportion: further off than ``reach``, one number per output, and few of all rows.
 
-    Where outputs are ``doubted`` (not NaN) the noise is that of the others, and the shape adds the variance of all, but
-    for residuals beyond ``reach``, one number per output: they are no noise of any shape.
+    Where many are that far off, outputs have become others, and none is out of proportion.
     """
-    shapes = []
-    leaves = [item for item in network.responsibilities() if item.leaf.gp.rows_seen_once.size]
+    beyond = np.abs(Y) > reach
+    return np.asarray(beyond & (beyond.sum(axis=0) <= few_of(Y.shape[0])))
 
-    def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
-        (leaf, _, weight), rows = task
-        residual, latent_variance = leave_one_out(leaf.gp, rows)
-        return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
 
-    for k in range(n_outputs):
-        adds_variance = doubted is not None and not bool(np.isnan(doubted[:, k]).all())
-        weights = np.array([item.weight if item.leaf.output == k else 0.0 for item in leaves])
-        counting = np.flatnonzero(weights >= max(min(_COUNTING_WEIGHT, weights.max(initial=0.0)), np.finfo(float).tiny))
-        tasks = []
-        for i in rng.permutation(counting)[:_EXPERTS]:
-            rows = leaves[i].leaf.gp.rows_seen_once
-            tasks.append((leaves[i], rng.choice(rows, min(rows.size, _ROWS), replace=False)))
-        if not tasks or not (learns or adds_variance):
-            shapes.append(GAUSSIAN)
-            continue
-        found = np.concatenate(map_leaves(residuals, tasks, n_jobs), axis=1)
-        found = found[:, np.abs(found[0]) <= reach[k]]
-        shapes.append(learn_noise_shape(found, keeps_variance=not adds_variance) if learns else gaussian_noise(found))
-    return shapes
+def noise_beyond_reach(Y: Array, reach: Array) -> Array | None:
+    """Own noise of outputs out of all proportion, which is their square; NaN for all others, None if there are none."""
+    beyond = beyond_reach(Y, reach)
+    return np.where(beyond, Y * Y, np.nan) if beyond.any() else None
+
+
+def without_doubted(Y: Array, own_noise: Array | None) -> Array:
+    """Outputs with NaN for those in doubt."""
+    return Y if own_noise is None else np.where(np.isnan(own_noise), Y, np.nan)
+
+
+def judge(
+    prior: Node,
+    X: Array,
+    Y: Array,
+    own_noise: Array | None,
+    n_jobs: int | None,
+    *,
+    learn_again: LearnAgain | None = None,
+    among: Mask | None = None,
+    known: Node | None = None,
+) -> Judged:
+    """Find outputs in doubt besides those that have an ``own_noise`` already, by what all others of their region say.
+
+    Regions where some were found are looked at again for what they hid. ``among`` restricts doubt to the outputs marked
+    there; ``known`` is an earlier posterior, for leaves that have got no further rows since and doubt none of theirs.
+    """
+    in_doubt: Mask | None = None
+    for _ in range(_SCREENINGS):
+        sound = without_doubted(Y, own_noise)
+        known = own = conditioning.condition(
+            prior, X, sound, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=conditioning.no_factors
+        )
+        found = outliers(own, X, sound, n_jobs, near=in_doubt, among=among)
+        if found is None:
+            break
+        own_noise = found if own_noise is None else np.where(np.isnan(found), own_noise, found)
+        in_doubt = ~np.isnan(found)
+        if learn_again is not None:
+            # what was learnt from outputs in doubt is learnt again without, and may then show others
+            prior = learn_again(without_doubted(Y, own_noise), in_doubt)
+    return Judged(prior, own, own_noise)

@@ -9,6 +9,8 @@ from typing import TypeAlias
 from spngp._support.memory import Budget
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.learning.defaults import overlap as default_overlap
+from spngp.network.units import Units
 from spngp.structure import Strategy
 
 # Given length-scales: how to cut.
@@ -56,6 +58,10 @@ class Plan(Effort):
 
     Attributes
     ----------
+    units : Units
+        Those that learning works in: what follows is in them.
+    input_spreads : ndarray
+        Standard deviation of each input.
     labels : sequence of str
         Names of the alternative kernels.
     templates : sequence of sequence of ExactGP
@@ -77,6 +83,8 @@ class Plan(Effort):
         Whether outputs far from what all others say get a larger noise of their own.
     """
 
+    units: Units
+    input_spreads: Array
     labels: Sequence[str]
     templates: Sequence[Sequence[ExactGP]]
     strategy: StrategyOf
@@ -88,3 +96,7 @@ class Plan(Effort):
     doubts_outliers: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
+
+    def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:
+        """The overlap asked for, or the default for ``n_rows`` in leaves of ``own_rows`` each on average."""
+        return default_overlap(n_rows, own_rows, self.block_size) if self.overlap is None else self.overlap

@@ -58,7 +58,7 @@ def learn_tied(
 ) -> Tied:
     """Cut, learn, and cut again, stage by stage."""
     tied = [list(templates) for templates in plan.templates]
-    scales = metric(tied, X.shape[1])
+    scales = metric(tied, plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
     sampled: list[Indices] = []
     for sample, evaluations in _stages(plan, regions):
@@ -68,7 +68,7 @@ def learn_tied(
             blocks = blocks_of(sampled, X, Y[:, k])
             tied[k] = _fit_output(tied[k], k, blocks, evaluations, plan, convergence, regions.is_leaf)
             progress.advance()
-        scales = metric(tied, X.shape[1])
+        scales = metric(tied, plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
     return Tied(tied, regions, scales, sampled)
 
@@ -103,13 +103,16 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
     return [(subset, plan.subset_evaluations), *[(local, plan.tied_evaluations)] * plan.n_rounds]
 
 
-def metric(tied: Sequence[Sequence[ExactGP]], d: int) -> Array:
-    """Length-scales of the metric to cut by: slopes averaged over kernels and outputs."""
+def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array) -> Array:
+    """Length-scales of the metric to cut by: slopes averaged over kernels and outputs.
+
+    ``spreads`` are the standard deviations of the inputs: a length-scale is at most a million of them.
+    """
+    d, at = spreads.size, spreads[np.newaxis]
     slopes = np.zeros(d)
     for experts in tied:
-        own = np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(np.ones((1, d)))[0] for gp in experts], axis=0)
-        slopes += own
-    return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12))
+        slopes += np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts], axis=0)
+    return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12 / spreads**2))
 
 
 def _fit_output(

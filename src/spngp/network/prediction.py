@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from spngp.predictive import GaussianMixture
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
+
+
+# What a leaf has to say about rows: a number for each, or one for all.
+Value: TypeAlias = Callable[["Leaf", Array], Array | float]
 
 
 class PlacedLeaf(NamedTuple):
@@ -134,7 +138,7 @@ def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> Gaussi
     return GaussianMixture(log_weights, means, variances)
 
 
-def average(root: Node, X: Array, value: Callable[[Leaf, Array], Array | float], n_jobs: int | None = None) -> Array:
+def average(root: Node, X: Array, value: Value, n_jobs: int | None = None) -> Array:
     """Weighted average over the leaves that each row reaches of ``value(leaf, rows)``, shape (n, outputs)."""
     routed = route_to_leaves(root, X)
     parts = map_leaves(lambda i: value(routed.leaves[i], X[routed.rows[i]]), range(len(routed.leaves)), n_jobs)

@@ -9,21 +9,14 @@ import numpy as np
 
 from spngp._support.checks import as_count, as_floats, as_rows
 from spngp._support.types import Array
-from spngp.estimators.standardise import Standardiser
 from spngp.plotting._style import limits
 from spngp.predictive import GaussianMixture
 
 
 def training_rows(estimator: Any) -> tuple[Array, Array]:
-    """Inputs (n, d) and outputs (n, p) that a fitted model has seen, in the user's units."""
-    learnt = estimator._learnt
-    return _restored(learnt.X, estimator._inputs), _restored(learnt.Y, estimator._outputs)
-
-
-def _restored(Z: Array, standardiser: Standardiser) -> Array:
-    """Out of standard units, without the rounding errors of the way there and back: a zero is a zero."""
-    unit = 1e-12 * (standardiser.scale + np.abs(standardiser.mean))
-    return np.asarray(np.round((Z * standardiser.scale + standardiser.mean) / unit) * unit)
+    """Inputs (n, d) and outputs (n, p) that a fitted model has seen."""
+    X = estimator.X_train_
+    return X, estimator.y_train_.reshape(X.shape[0], -1)
 
 
 def input_names(estimator: Any) -> list[str]:

@@ -99,12 +99,7 @@ class NetworkDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, least_weight: float = 1e-3, **options: Any) -> Self:
         """Draw the posterior network of a fitted model, cuts in the units of X; unlikely alternatives are left out."""
-        inputs = estimator._inputs
-
-        def position(axis: int, cut: float) -> float:
-            return float(cut * inputs.scale[axis] + inputs.mean[axis])
-
-        options = {"input_names": input_names(estimator), "position": position, **options}
+        options = {"input_names": input_names(estimator), **options}
         return cls(estimator.network_, least_weight=least_weight, **options).plot(ax)
 
     @classmethod

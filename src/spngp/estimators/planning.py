@@ -1,0 +1,108 @@
+"""From what a user asks of an estimator to a plan for learning, in the units that learning works in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spngp._support.checks import as_floats
+from spngp._support.memory import Budget
+from spngp._support.threads import n_threads
+from spngp._support.types import Array
+from spngp.estimators.scaling import Scaling
+from spngp.gp import ExactGP
+from spngp.kernels import Kernel, Parameter
+from spngp.learning import Plan, defaults
+from spngp.structure import Strategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user asks for: the parameters of an estimator, as they are.
+
+    Attributes
+    ----------
+    kernels : kernel, list of kernels or None
+        In the units of X and y; None for ``default_kernels``, which are learnt on standardised rows.
+    default_kernels : callable
+        The kernels for a number of standardised inputs.
+    strategy : Strategy
+        How to cut, in the units of X.
+    overlap, margin : optional
+        Context rows per own row, or a distance; one of the two at most.
+    """
+
+    kernels: Any
+    default_kernels: Callable[[int], list[Kernel]]
+    strategy: Strategy
+    hyperparameters: str
+    overlap: float | None
+    margin: Any
+    noise_variance: float | Parameter | None
+    noise_shape: str
+    outliers: str
+    memory_limit: float | None
+    n_jobs: int | None
+
+    def plan(self, scaling: Scaling) -> Plan:
+        """The plan for rows of this scaling."""
+        starts = templates(self.kernels, self.default_kernels, self.noise_variance, scaling)
+        noise_is_learnt = not any(gp.noise_is_fixed for experts in starts for gp in experts)
+        inputs = scaling.units.inputs
+        return Plan(
+            units=scaling.units,
+            input_spreads=scaling.input_spreads,
+            labels=defaults.labels([gp.kernel for gp in starts[0]]),
+            templates=starts,
+            strategy=lambda length_scales: self.strategy.in_metric(length_scales, inputs.scale),
+            hyperparameters=self.hyperparameters,
+            overlap=self.overlap if self.margin is None else _margins(self.margin, self.overlap, inputs.scale),
+            reach=scaling.reach,
+            block_size=self.strategy.max_leaf_size,
+            budget=Budget.of(self.memory_limit, n_threads(self.n_jobs)),
+            learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
+            doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
+            n_jobs=self.n_jobs,
+            # where a user's kernel starts says little about where it should end
+            variance_prior_std=np.inf if self.kernels is not None else Plan.variance_prior_std,
+        )
+
+
+def templates(
+    kernels: Any,
+    default_kernels: Callable[[int], list[Kernel]],
+    noise_variance: float | Parameter | None,
+    scaling: Scaling,
+) -> list[list[ExactGP]]:
+    """For each output, the kernels with their noise, in the units that learning works in."""
+    d = scaling.input_spreads.size
+    given: list[tuple[Kernel, Parameter | None]]
+    given = [(kernel, None) for kernel in default_kernels(d)] if kernels is None else defaults.as_kernels(kernels)
+    for kernel, noise in given:
+        kernel.check_inputs(d)
+        if noise is not None and noise_variance is not None:
+            given_here = f"noise_variance={noise_variance!r}"
+            raise ValueError(f"noise is given twice, by {given_here} and by a WhiteKernel; give one of them")
+
+    def usual_noise(scale: float, spread: float) -> Parameter:
+        if noise_variance is None:
+            return defaults.noise_parameter(spread)
+        return defaults.given_noise(noise_variance, scale)
+
+    def with_noise(scale: float, spread: float) -> list[ExactGP]:
+        return [ExactGP(kernel, usual_noise(scale, spread) if noise is None else noise) for kernel, noise in given]
+
+    scales, spreads = scaling.units.outputs.scale.tolist(), scaling.output_spreads.tolist()
+    return [with_noise(scale, spread) for scale, spread in zip(scales, spreads, strict=True)]
+
+
+def _margins(margin: Any, overlap: float | None, scale: Array) -> Array:
+    if overlap is not None:
+        raise ValueError(f"overlap and margin exclude each other, got overlap={overlap!r} and margin={margin!r}")
+    distances = as_floats(margin, "margin")
+    if distances.shape not in ((), scale.shape) or not (np.isfinite(distances) & (distances >= 0)).all():
+        raise ValueError(f"margin must be a number >= 0 or one per input ({scale.size}), got {margin!r}")
+    return np.broadcast_to(distances, scale.shape) / scale

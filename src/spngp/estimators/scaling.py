@@ -1,0 +1,119 @@
+"""Units that learning works in: standardised for default kernels, else those of X and y with y centred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spngp._support.types import Array
+from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, in_proportion, in_units
+from spngp.network.units import Affine, Units
+
+_LARGEST_INPUT = 1e300  # the difference of two is still a float
+_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e151  # of y, for the smallest and largest variances to be floats
+_LARGEST_OUTPUT = 1e150  # in units of learning: its square is still a float
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Where the values of each column lie.
+
+    A single value out of all proportion, a slip of the pen or a placeholder, would leave the others no scale at all, so
+    it does not count. A constant column has a scale of one.
+
+    Attributes
+    ----------
+    mean, scale : ndarray
+        Mean and standard deviation.
+    reach : ndarray
+        Values further from the mean than this, in units of the scale, are out of all proportion.
+    """
+
+    mean: Array
+    scale: Array
+    reach: Array
+
+    @staticmethod
+    def of(A: Array) -> Columns:
+        """Learn from the rows of A, where NaN is missing; sizes up to the largest float do not overflow."""
+        unit, size = in_units(in_proportion(A))
+        mean, scale = np.nanmean(unit, axis=0), np.nanstd(unit, axis=0)
+        constant = scale <= 1e-14 * np.maximum(np.abs(mean), 1e-300)
+        farthest = np.nanmax(np.abs(unit - mean), axis=0)
+        # half way to what is out of proportion: a little noise, or another mean, makes no difference
+        unknown = constant | (A.shape[0] < FEWEST_ROWS)
+        reach = np.where(unknown, np.inf, 0.5 * PROPORTION * farthest / np.where(constant, 1.0, scale))
+        return Columns(mean * size, np.where(constant, 1.0, scale) * np.where(constant, 1.0, size), reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The units that learning works in, and what is usual there.
+
+    Attributes
+    ----------
+    units : Units
+    input_spreads, output_spreads : ndarray
+        Standard deviation of each column in these units: one where they are standardised.
+    reach : ndarray
+        For each output, how far from zero is out of all proportion.
+    """
+
+    units: Units
+    input_spreads: Array
+    output_spreads: Array
+    reach: Array
+
+    @staticmethod
+    def of(X: Array, Y: Array, standardised: bool) -> Scaling:
+        """From rows in the units of the user, or an error that says what cannot be computed with."""
+        _check_sizes(X)
+        inputs, outputs = Columns.of(X), Columns.of(Y)
+        _check_spreads(outputs)
+        if standardised:
+            units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
+            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach)
+        units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
+        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale)
+
+
+def _check_sizes(X: Array) -> None:
+    sizes = np.abs(X).max(axis=0)
+    if (sizes > _LARGEST_INPUT).any():
+        j = int(np.argmax(sizes))
+        largest = X[np.argmax(np.abs(X[:, j])), j]
+        raise ValueError(f"X must be at most 1e300 in size, got {largest:.3g} in column {j}; rescale X")
+
+
+def _check_spreads(outputs: Columns) -> None:
+    for k, (mean, scale) in enumerate(zip(outputs.mean.tolist(), outputs.scale.tolist(), strict=True)):
+        where = f" in output {k}" if outputs.mean.size > 1 else ""
+        if not _SMALLEST_SPREAD <= scale <= _LARGEST_SPREAD:
+            raise ValueError(f"y must have a spread between 1e-150 and 1e151, got {scale:.3g}{where}; rescale y")
+        if abs(mean) > _LARGEST_SPREAD:
+            raise ValueError(f"y must be about 1e151 in size at most, got {mean:.3g}{where}; rescale y")
+
+
+def check_inputs(X: Array, units: Units) -> None:
+    """Raise an error if some input is so far from those learnt from that no distance can be computed."""
+    with np.errstate(over="ignore"):
+        Z = units.inputs.apply(X)
+    if not np.isfinite(Z).all():
+        i, j = np.argwhere(~np.isfinite(Z))[0]
+        raise ValueError(
+            f"X holds {X[i, j]:g} in row {i}, column {j}, which is too far from the rows learnt from (about "
+            f"{units.inputs.mean[j]:g} ± {units.inputs.scale[j]:g}) to compute with"
+        )
+
+
+def check_outputs(Y: Array, units: Units) -> None:
+    """Raise an error if some output is so far from the others that its square overflows."""
+    with np.errstate(over="ignore"):
+        Z = np.abs(units.outputs.apply(Y))
+    if (Z > _LARGEST_OUTPUT).any():
+        i, k = np.unravel_index(np.nanargmax(Z), Z.shape)
+        raise ValueError(
+            f"y holds {Y[i, k]:g}, which is too far from the other values (about {units.outputs.mean[k]:g} ± "
+            f"{units.outputs.scale[k]:g}) to compute with; correct it or leave it out"
+        )
