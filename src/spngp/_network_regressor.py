@@ -151,10 +151,23 @@ class NetworkRegressor(Regressor):
 
     @property
     def outliers_(self) -> Indices:
-        """Outputs in doubt: an array of shape (count, 2) with the row and the output of each."""
+        """Outputs in doubt: an array of shape (count, 2) with the row (:attr:`row_numbers_`) and the output of each."""
         check_is_fitted(self)
         own_noise = self._learnt.own_noise
-        return np.empty((0, 2), dtype=np.intp) if own_noise is None else np.argwhere(~np.isnan(own_noise))
+        if own_noise is None:
+            return np.empty((0, 2), dtype=np.intp)
+        rows, outputs = np.nonzero(~np.isnan(own_noise))
+        return np.stack([self.row_numbers_[rows], outputs], axis=1)
+
+    @property
+    def row_numbers_(self) -> Indices:
+        """Number of each row learnt from, counted from 0 as rows came; in a model made by ``spngp fit``, of its table.
+
+        Rows of the table without any target were left out, but they count.
+        """
+        check_is_fitted(self)
+        left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
+        return np.delete(np.arange(self._learnt.X.shape[0] + left_out.size), left_out)
 
     @property
     def log_evidence_(self) -> float:

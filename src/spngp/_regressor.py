@@ -35,7 +35,8 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any) -> Self:
         """Learn from the rows, or leave the model as it was."""
         before = dict(self.__dict__)
-        self.__dict__.pop("table_", None)  # what the command line noted about other data
+        for noted in ("table_", "rows_left_out_"):  # by the command line, about other data
+            self.__dict__.pop(noted, None)
         try:
             return self._learn(X, y)
         except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
