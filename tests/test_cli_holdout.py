@@ -31,8 +31,8 @@ def named(X) -> pa.Table:
 
 def write(path, X, y) -> None:
     """A table; NaN is an empty cell."""
-    lines = [f"{a!r},{b!r},{'' if np.isnan(c) else repr(c)}\n" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
-    path.write_text("a,b,y\n" + "".join(lines))
+    cells = [["" if np.isnan(value) else repr(value) for value in row] for row in np.column_stack([X, y]).tolist()]
+    path.write_text("a,b,y\n" + "".join(f"{','.join(row)}\n" for row in cells))
 
 
 @pytest.fixture

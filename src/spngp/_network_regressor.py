@@ -19,8 +19,6 @@ from spngp.network import prediction, sampling
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
 
-_LARGEST_OUTPUT = 1e150  # in standard units: its square is still a float
-
 
 class NetworkRegressor(Regressor):
     """A network in standardised units; rows, predictions and records in the user's."""
@@ -40,29 +38,18 @@ class NetworkRegressor(Regressor):
     def _learn(self, X: Any, y: Any) -> Self:
         X, y = self._checked(X, y, reset=True)
         Y = y.reshape(X.shape[0], -1)
-        inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
+        inputs, outputs = self._units(X, Y)
         plan = self._plan(inputs, outputs, X.shape)
         progress = Progress(bool(self.verbose))
-        Z = self._in_units(Y, outputs)
+        W, Z = self._inputs_in_units(X, inputs), self._outputs_in_units(Y, outputs)
         try:
-            learnt = learn(inputs.apply(X), Z, plan, as_generator(self.random_state), progress)
+            learnt = learn(W, Z, plan, as_generator(self.random_state), progress)
         finally:
             progress.close()
         self._learnt, self._inputs, self._outputs = learnt, inputs, outputs
         self._y_is_flat, self.n_outputs_ = y.ndim == 1, Y.shape[1]
         self.kernel_names_ = list(plan.labels)
         return self
-
-    @staticmethod
-    def _in_units(Y: Array, outputs: Standardiser) -> Array:
-        Z = outputs.apply(Y)
-        if (np.abs(Z) > _LARGEST_OUTPUT).any():
-            i, k = np.unravel_index(np.nanargmax(np.abs(Z)), Z.shape)
-            raise ValueError(
-                f"y holds {Y[i, k]:g}, which is too far from the other values (about {outputs.mean[k]:g} ± "
-                f"{outputs.scale[k]:g}) to compute with; correct it or leave it out"
-            )
-        return Z
 
     def _plan(self, inputs: Standardiser, outputs: Standardiser, shape: tuple[int, int]) -> Plan:
         templates = self._templates(self._kernels(), shape[1], outputs)
@@ -80,21 +67,24 @@ class NetworkRegressor(Regressor):
 
     # Prediction
 
+    # Each begins with a snapshot: an update in another thread shows from the next call on, not in the middle of one.
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
+        now = self._snapshot()
         if return_std:
-            parts = [(part.mean, part.std) for part in self._mixtures(X, latent=False)]
+            parts = [(part.mean, part.std) for part in now._mixtures(X, latent=False)]
             return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
         with one_blas_thread():
             means = [
-                prediction.average(self.network_, Z, lambda leaf, rows: leaf.gp.predict_mean(rows), self.n_jobs)
-                for Z in self._blocks(X)
+                prediction.average(now.network_, Z, lambda leaf, rows: leaf.gp.predict_mean(rows), now.n_jobs)
+                for Z in now._blocks(X)
             ]
-        return self._shaped(np.concatenate(means) * self._outputs.scale + self._outputs.mean)
+        return now._shaped(np.concatenate(means) * now._outputs.scale + now._outputs.mean)
 
     def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
         """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise."""
-        return GaussianMixture.concatenate(self._mixtures(X, latent))
+        return GaussianMixture.concatenate(self._snapshot()._mixtures(X, latent))
 
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
         mixtures = []
@@ -106,31 +96,33 @@ class NetworkRegressor(Regressor):
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
-        n_samples = as_count(n_samples, "n_samples", 0)
-        Z = np.concatenate(self._blocks(X))
-        draws = sampling.sample(self.network_, Z, n_samples, random_state, latent, self._noise_shapes())
-        draws = draws.reshape(Z.shape[0], self.n_outputs_, n_samples)
-        draws = draws * self._outputs.scale[:, np.newaxis] + self._outputs.mean[:, np.newaxis]
-        return draws[:, 0] if self._y_is_flat else draws
+        now, n_samples = self._snapshot(), as_count(n_samples, "n_samples", 0)
+        Z = np.concatenate(now._blocks(X))
+        draws = sampling.sample(now.network_, Z, n_samples, random_state, latent, now._noise_shapes())
+        draws = draws.reshape(Z.shape[0], now.n_outputs_, n_samples)
+        draws = draws * now._outputs.scale[:, np.newaxis] + now._outputs.mean[:, np.newaxis]
+        return draws[:, 0] if now._y_is_flat else draws
 
     def predict_noise(self, X: Any) -> Array:
         """Learnt standard deviation of the noise at each row, in the units of y."""
+        now = self._snapshot()
         parts = [
-            prediction.average(self.network_, Z, lambda leaf, rows: leaf.noise_variance, self.n_jobs)
-            for Z in self._blocks(X)
+            prediction.average(now.network_, Z, lambda leaf, rows: leaf.noise_variance, now.n_jobs)
+            for Z in now._blocks(X)
         ]
-        shapes = np.sqrt([shape.variance for shape in self.noise_shapes_])
-        return self._shaped(np.sqrt(np.concatenate(parts)) * shapes * self._outputs.scale)
+        shapes = np.sqrt([shape.variance for shape in now.noise_shapes_])
+        return now._shaped(np.sqrt(np.concatenate(parts)) * shapes * now._outputs.scale)
 
     def predict_kernel_weights(self, X: Any) -> Array:
         """Posterior plausibility of each kernel at each row, shape (n, kernels), or (n, outputs, kernels)."""
-        Z = np.concatenate(self._blocks(X))
+        now = self._snapshot()
+        Z = np.concatenate(now._blocks(X))
         weights = [
-            prediction.average(self.network_, Z, lambda leaf, rows: float(leaf.label == name))  # noqa: B023
-            for name in self.kernel_names_
+            prediction.average(now.network_, Z, lambda leaf, rows: float(leaf.label == name))  # noqa: B023
+            for name in now.kernel_names_
         ]
         stacked = np.stack(weights, axis=-1)
-        return stacked[:, 0] if self._y_is_flat else stacked
+        return stacked[:, 0] if now._y_is_flat else stacked
 
     def _noise_shapes(self) -> list[NoiseShape] | None:
         return None if all(shape == GAUSSIAN for shape in self.noise_shapes_) else self.noise_shapes_
@@ -153,11 +145,12 @@ class NetworkRegressor(Regressor):
     def outliers_(self) -> Indices:
         """Outputs in doubt: an array of shape (count, 2) with the row (:attr:`row_numbers_`) and the output of each."""
         check_is_fitted(self)
-        own_noise = self._learnt.own_noise
+        now = self._snapshot()
+        own_noise = now._learnt.own_noise
         if own_noise is None:
             return np.empty((0, 2), dtype=np.intp)
         rows, outputs = np.nonzero(~np.isnan(own_noise))
-        return np.stack([self.row_numbers_[rows], outputs], axis=1)
+        return np.stack([now.row_numbers_[rows], outputs], axis=1)
 
     @property
     def row_numbers_(self) -> Indices:
@@ -173,8 +166,9 @@ class NetworkRegressor(Regressor):
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y."""
         check_is_fitted(self)
-        n_observed = (~np.isnan(self._learnt.Y)).sum(axis=0)
-        return float(self.network_.log_evidence - n_observed @ np.log(self._outputs.scale))
+        now = self._snapshot()
+        n_observed = (~np.isnan(now._learnt.Y)).sum(axis=0)
+        return float(now.network_.log_evidence - n_observed @ np.log(now._outputs.scale))
 
     @property
     def regions_(self) -> list[dict[str, Any]]:
@@ -183,13 +177,13 @@ class NetworkRegressor(Regressor):
         In the units of X and y, but for the kernel's parameters, which are in standardised units.
         """
         check_is_fitted(self)
-        records = []
-        noise_scales = self._outputs.scale * np.sqrt([shape.variance for shape in self.noise_shapes_])
-        for leaf, box, weight in self.network_.responsibilities():
-            low, high = np.full(self.n_features_in_, -np.inf), np.full(self.n_features_in_, np.inf)
+        now, records = self._snapshot(), []
+        noise_scales = now._outputs.scale * np.sqrt([shape.variance for shape in now.noise_shapes_])
+        for leaf, box, weight in now.network_.responsibilities():
+            low, high = np.full(now.n_features_in_, -np.inf), np.full(now.n_features_in_, np.inf)
             for axis, start, stop in box.sides:
-                low[axis] = start * self._inputs.scale[axis] + self._inputs.mean[axis]
-                high[axis] = stop * self._inputs.scale[axis] + self._inputs.mean[axis]
+                low[axis] = start * now._inputs.scale[axis] + now._inputs.mean[axis]
+                high[axis] = stop * now._inputs.scale[axis] + now._inputs.mean[axis]
             records.append(
                 {
                     "low": low.tolist(),
@@ -200,7 +194,7 @@ class NetworkRegressor(Regressor):
                     "kernel": leaf.label,
                     "parameters": dict(zip(leaf.kernel._table.names, leaf.kernel._table.values.tolist(), strict=True)),
                     "noise_std": float(noise_scales[leaf.output] * np.sqrt(leaf.noise_variance)),
-                    "log_evidence": leaf.log_evidence - leaf.gp.n_own * float(np.log(self._outputs.scale[leaf.output])),
+                    "log_evidence": leaf.log_evidence - leaf.gp.n_own * float(np.log(now._outputs.scale[leaf.output])),
                     "weight": weight,
                 }
             )

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp import defaults
+from spngp._locks import lock_of
 from spngp._standardise import Standardiser
 from spngp._typing import Array
 from spngp._validation import as_outputs, refuse_masked
@@ -19,6 +20,10 @@ from spngp.predictive import GaussianMixture
 # Rows predicted at a time, so that memory does not grow with the number asked for; many, because a leaf that did not
 # keep its factor makes it again for each block.
 _BLOCK = 200_000
+
+_LARGEST_INPUT = 1e300  # the difference of two is still a float
+_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e151  # of y, for the smallest and largest variances to be floats
+_LARGEST_OUTPUT = 1e150  # in standard units: its square is still a float
 
 
 class Regressor(RegressorMixin, BaseEstimator):
@@ -33,16 +38,62 @@ class Regressor(RegressorMixin, BaseEstimator):
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any) -> Self:
-        """Learn from the rows, or leave the model as it was."""
-        before = dict(self.__dict__)
-        for noted in ("table_", "rows_left_out_"):  # by the command line, about other data
-            self.__dict__.pop(noted, None)
-        try:
-            return self._learn(X, y)
-        except BaseException:  # an interrupted or failed fit leaves the model as it was, names of inputs included
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        """Learn from the rows, or leave the model as it was, names of inputs included."""
+        with lock_of(self):
+            fitted = self._snapshot()
+            for noted in ("table_", "rows_left_out_"):  # by the command line, about other data
+                fitted.__dict__.pop(noted, None)
+            fitted._learn(X, y)
+            self.__dict__ = fitted.__dict__
+        return self
+
+    def _snapshot(self) -> Self:
+        """The model as it is now; what another thread makes of it later does not show."""
+        now = object.__new__(type(self))
+        now.__dict__.update(self.__dict__)
+        return now
+
+    @staticmethod
+    def _units(X: Array, Y: Array) -> tuple[Standardiser, Standardiser]:
+        """Units of inputs and outputs, or an error that says what cannot be computed with."""
+        sizes = np.abs(X).max(axis=0)
+        if (sizes > _LARGEST_INPUT).any():
+            j = int(np.argmax(sizes))
+            largest = X[np.argmax(np.abs(X[:, j])), j]
+            raise ValueError(f"X must be at most 1e300 in size, got {largest:.3g} in column {j}; rescale X")
+        outputs = Standardiser.of(Y)
+        for k in range(Y.shape[1]):
+            mean, scale = float(outputs.mean[k]), float(outputs.scale[k])
+            where = f" in output {k}" if Y.shape[1] > 1 else ""
+            if not _SMALLEST_SPREAD <= scale <= _LARGEST_SPREAD:
+                raise ValueError(f"y must have a spread between 1e-150 and 1e151, got {scale:.3g}{where}; rescale y")
+            if abs(mean) > _LARGEST_SPREAD:
+                raise ValueError(f"y must be about 1e151 in size at most, got {mean:.3g}{where}; rescale y")
+        return Standardiser.of(X), outputs
+
+    @staticmethod
+    def _inputs_in_units(X: Array, inputs: Standardiser) -> Array:
+        with np.errstate(over="ignore"):
+            Z = inputs.apply(X)
+        if not np.isfinite(Z).all():
+            i, j = np.argwhere(~np.isfinite(Z))[0]
+            raise ValueError(
+                f"X holds {X[i, j]:g} in row {i}, column {j}, which is too far from the rows learnt from (about "
+                f"{inputs.mean[j]:g} ± {inputs.scale[j]:g}) to compute with"
+            )
+        return Z
+
+    @staticmethod
+    def _outputs_in_units(Y: Array, outputs: Standardiser) -> Array:
+        with np.errstate(over="ignore"):
+            Z = outputs.apply(Y)
+        if (np.abs(Z) > _LARGEST_OUTPUT).any():
+            i, k = np.unravel_index(np.nanargmax(np.abs(Z)), Z.shape)
+            raise ValueError(
+                f"y holds {Y[i, k]:g}, which is too far from the other values (about {outputs.mean[k]:g} ± "
+                f"{outputs.scale[k]:g}) to compute with; correct it or leave it out"
+            )
+        return Z
 
     def _templates(self, kernels: Any, d: int, outputs: Standardiser) -> list[list[ExactGP]]:
         """For each output, the kernels with their noise, in standardised units."""
@@ -89,7 +140,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         """Checked rows to predict, in standardised units, so many at a time."""
         check_is_fitted(self)
         X = self._checked_inputs(X, reset=False)
-        Z = self._inputs.apply(np.ascontiguousarray(X))
+        Z = self._inputs_in_units(np.ascontiguousarray(X), self._inputs)
         size = size or _BLOCK
         return [Z[start : start + size] for start in range(0, Z.shape[0], size)]
 

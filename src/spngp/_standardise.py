@@ -81,7 +81,7 @@ def _in_proportion(A: Array) -> Array:
             continue
         top = np.sort(np.partition(known, -few - 1)[-few - 1 :])[::-1]
         # what the others differ by must be more than rounding
-        rounding = 1e-12 * max(abs(median), min(1.0, 1.0 / size[j]))
+        rounding = 1e-12 * max(abs(median), 1.0 / max(1.0, size[j]))
         far = np.flatnonzero((top[:-1] >= _PROPORTION * top[1:]) & (top[1:] > rounding))
         if far.size:
             A = A.copy()

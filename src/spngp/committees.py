@@ -32,7 +32,6 @@ from spngp import defaults
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._regressor import Regressor
-from spngp._standardise import Standardiser
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_generator
 from spngp.kernels import Parameter
@@ -199,7 +198,7 @@ class _Committee(Regressor):
         n_rows, n_experts = X.shape[0], self.n_experts or -(-X.shape[0] // _EXPERT_SIZE)
         if n_experts > n_rows:
             raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
-        inputs, outputs = Standardiser.of(X), Standardiser.of(Y)
+        inputs, outputs = self._units(X, Y)
         kernel = self.kernel if self.kernel is not None else defaults.traditional_kernel(X.shape[1])
         templates = self._templates(kernel, X.shape[1], outputs)
         if len(templates[0]) != 1:
@@ -208,7 +207,8 @@ class _Committee(Regressor):
         try:
             with one_blas_thread():
                 starts = [gp for (gp,) in templates]
-                rows, experts = self._experts(inputs.apply(X), outputs.apply(Y), starts, n_experts, rng, progress)
+                W, Z = self._inputs_in_units(X, inputs), self._outputs_in_units(Y, outputs)
+                rows, experts = self._experts(W, Z, starts, n_experts, rng, progress)
         finally:
             progress.close()
         self._inputs, self._outputs = inputs, outputs
@@ -277,7 +277,7 @@ class _Committee(Regressor):
 
         A mixture of one component, so that committees and networks are scored alike.
         """
-        return self._predict(X, latent, [self._rule])[self._rule]
+        return self._snapshot()._predict(X, latent, [self._rule])[self._rule]
 
     def predict_dist_by_rule(self, X: Any, latent: bool = False) -> dict[str, GaussianMixture]:
         """What each rule makes of the same experts: "PoE", "gPoE", "BCM" and "rBCM", for little more than one of them.
@@ -292,7 +292,7 @@ class _Committee(Regressor):
         >>> bool(found["PoE"].std < found["gPoE"].std)
         True
         """
-        return self._predict(X, latent, list(RULES))
+        return self._snapshot()._predict(X, latent, list(RULES))
 
     def _predict(self, X: Any, latent: bool, rules: Sequence[str]) -> dict[str, GaussianMixture]:
         check_is_fitted(self)

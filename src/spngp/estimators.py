@@ -10,6 +10,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from spngp import defaults
+from spngp._locks import lock_of
 from spngp._memory import Budget
 from spngp._network_regressor import NetworkRegressor
 from spngp._parallel import n_threads
@@ -59,8 +60,8 @@ class SPNGPRegressor(NetworkRegressor):
         other rows of its region say, and if these are better predicted without it (``outliers_`` tells which); its
         region is then looked at again for others that it hid, eight standard deviations off. No row is dropped. All are
         trusted where the noise or all hyper-parameters are fixed, where hardly any noise was found, in regions of fewer
-        than 20 or more than 5,000 rows, and when they come by ``partial_fit``; but not a single one a hundred times as
-        far off as all others (one in 100,000): it is in doubt before anything is learnt from it.
+        than 20 or more than 5,000 rows; but not a single one a hundred times as far off as all others (one in 100,000):
+        it is in doubt before anything is learnt from it. Rows that come by ``partial_fit`` are judged alike.
     n_jobs : int, optional
         Threads over leaves; -1 for one a core. One by default, and where leaves are too small for more to pay.
     random_state : int, Generator or None
@@ -174,14 +175,25 @@ class SPNGPRegressor(NetworkRegressor):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
-        The first call is a ``fit``. Later ones keep the standardisation, regions and parameters of the first, its
-        outliers and the shape of its noise included: new outputs are trusted, but for those out of all proportion.
+        The first call is a ``fit``. Later ones keep its standardisation, regions and parameters, and the outliers that
+        it found among its own rows. All rows that came later are judged after each call, as in a fit, by what the rows
+        of their region now say (but where more than one, and more than a tenth, of a region's later rows would be
+        outliers, its outputs have become others and are trusted). The shape of the noise is learnt again from all rows.
+        So the model is the same in whatever batches the rows came; evidence, weights and predictions are exact given
+        the parameters, the regions and the noise of each row.
+
+        Several threads may call it: the updates follow one another, and none is lost. A prediction made meanwhile is
+        that of the model before or after an update.
         """
-        if not self.__sklearn_is_fitted__():
-            return self.fit(X, y)
-        X, y = self._checked(X, y, reset=False)
-        Y = y.reshape(X.shape[0], -1)
-        self._learnt = add_rows(self._learnt, self._inputs.apply(X), self._in_units(Y, self._outputs), self.n_jobs)
+        with lock_of(self):
+            if not self.__sklearn_is_fitted__():
+                return self.fit(X, y)
+            X, y = self._checked(X, y, reset=False)
+            W = self._inputs_in_units(X, self._inputs)
+            Z = self._outputs_in_units(y.reshape(X.shape[0], -1), self._outputs)
+            # which leaves tell the shape of the noise must not depend on batches
+            rng = np.random.default_rng(0)
+            self._learnt = add_rows(self._learnt, W, Z, rng, self.n_jobs)
         return self
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
 from spngp._repeated import Repeats, merge
-from spngp._typing import Array, Indices, RandomState
+from spngp._typing import Array, Indices, Mask, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
 from spngp.evidence import LOG_2PI, evidence_of, out_of_range
 from spngp.kernels import Kernel, Parameter
@@ -103,6 +103,11 @@ class ExactGP:
     def n_context(self) -> int:
         """Rows that inform predictions but not the evidence."""
         return self._y.size - self._n_first
+
+    @property
+    def noise_is_even(self) -> bool:
+        """Whether all own rows have the same noise, none a weight other than one."""
+        return self._repeats is None or float(self._repeats.counts.sum()) == self.n_own
 
     @property
     def _n_first(self) -> int:
@@ -328,12 +333,13 @@ class ExactGP:
         """Positions of the own rows that :meth:`leave_one_out` can leave out: all but those taken together."""
         return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts <= 1)
 
-    def outliers(self, limit: float) -> tuple[Indices, Array]:
+    def outliers(self, limit: float, among: Mask | None = None) -> tuple[Indices, Array]:
         """Own rows that mislead the others, and the squared residual of each.
 
         Rows more than ``limit`` standard deviations off what all others say are looked at, farthest first. One is an
         outlier if, without it, the others are better predicted, each by the rest: if the sum of their leave-one-out log
-        densities grows. Rows that were taken together, and context, play no part.
+        densities grows. Rows that were taken together, and context, play no part; nor, as candidates, own rows that
+        ``among`` does not mark.
         """
         own = self._n_first
         square = self._present_factor().leading(own)
@@ -344,7 +350,7 @@ class ExactGP:
         square.solve_transposed(alpha)
         square.bound_invert()()
         diagonal, open_ = square.diagonal.copy(), np.zeros(own, dtype=bool)
-        open_[self.rows_seen_once] = True
+        open_[self.rows_seen_once] = True if among is None else among[self.rows_seen_once]
         kept = np.ones(own, dtype=bool)
         found: list[int] = []
         squares: list[float] = []

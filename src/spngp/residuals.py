@@ -19,16 +19,26 @@ from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
 _DOUBTED, _DOUBTED_AGAIN = 5.0, 8.0  # at first, and when regions are looked at again without those found
 _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
+_LARGEST_SHARE = 0.1  # of a region's later rows that may be in doubt, one in any case
 # The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
 _EXPERTS, _COUNTING_WEIGHT, _ROWS = 12, 0.05, 2000
 
 
-def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mask | None = None) -> Array | None:
+def outliers(
+    own: Node,
+    X: Array,
+    Y: Array,
+    n_jobs: int | None = None,
+    near: Mask | None = None,
+    among: Mask | None = None,
+) -> Array | None:
     """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
 
     It is the squared residual: the most likely variance of noise that is theirs alone. ``own`` is the posterior given
     X and Y, without context. With ``near``, in the shape of Y, only regions that hold one of the outputs marked there
-    are looked at, and only for what a larger outlier hid: surprises of ordinary size would go on for ever.
+    are looked at, and only for what a larger outlier hid: surprises of ordinary size would go on for ever. With
+    ``among``, in the shape of Y, only outputs marked there are judged, of rows that came later (NaN in Y for those that
+    were found before). If too large a share of a region's would be outliers, its outputs have become others.
     """
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
@@ -43,7 +53,7 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
         fresh = ~seen[rows[i], k] & ~np.isnan(Y[rows[i], k])
         if 2 * int(fresh.sum()) > rows[i].size and rows[i].size <= _LARGEST_SCREENED:
             seen[rows[i], k] = True
-            if near is None or near[rows[i], k].any():
+            if all(marked is None or marked[rows[i], k].any() for marked in (near, among)):
                 chosen.append(i)
     own_noise = np.full(Y.shape, np.nan)
 
@@ -55,7 +65,13 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # some were taken together
-        found, squares = leaf.gp.outliers(_DOUBTED if near is None else _DOUBTED_AGAIN)
+        later = None if among is None else among[observed, leaf.output]
+        found, squares = leaf.gp.outliers(_DOUBTED if near is None else _DOUBTED_AGAIN, later)
+        if among is not None:
+            n_later = int(among[rows[i], leaf.output].sum())
+            n_doubted = n_later - int(among[observed, leaf.output].sum()) + found.size
+            if n_doubted > max(1.0, _LARGEST_SHARE * n_later):
+                return
         own_noise[observed[found], leaf.output] = squares
 
     map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])

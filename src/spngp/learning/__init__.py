@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spngp.learning.flow import learn
+from spngp.learning.flow import add_rows, learn
 from spngp.learning.plan import Plan, StrategyOf
-from spngp.learning.posterior import Learnt, add_rows
+from spngp.learning.posterior import Learnt
 from spngp.learning.tied import metric
 
 __all__ = ["Learnt", "Plan", "StrategyOf", "add_rows", "learn", "metric"]

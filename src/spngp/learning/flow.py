@@ -1,4 +1,4 @@
-"""From standardised rows to a posterior network: regions, hyper-parameters and leaves, in that order."""
+"""From standardised rows to a posterior network, by a fit or by an update with more rows."""
 
 from __future__ import annotations
 
@@ -8,69 +8,112 @@ import numpy as np
 
 from spngp._parallel import one_blas_thread
 from spngp._progress import Progress
-from spngp._typing import Array
-from spngp.defaults import OVERLAP
-from spngp.defaults import overlap as default_overlap
+from spngp._typing import Array, Mask
 from spngp.leaf import ExactGP
+from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
 from spngp.learning.experts import Experts, curvatures_of, learn_experts
 from spngp.learning.plan import Plan
-from spngp.learning.posterior import Learnt, add_rows
+from spngp.learning.posterior import Learnt, given_rows
 from spngp.learning.tied import learn_again, learn_tied
-from spngp.network import Node, conditioning
+from spngp.network import Node
 from spngp.noise import GAUSSIAN
-from spngp.residuals import noise_shapes, outliers
+from spngp.residuals import noise_shapes
 from spngp.structure import Region, build_network, tiling
 from spngp.training import Convergence
 
-_SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
-
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
-    """Learn a network from standardised rows; NaN in Y is missing."""
+    """Learn from standardised rows: regions, hyper-parameters and leaves, in that order; NaN in Y is missing."""
     convergence = Convergence()
-    doubts = plan.doubts_outliers and plan.hyperparameters != "fixed"
+    learns = plan.hyperparameters != "fixed"
+    doubts = plan.doubts_outliers and learns
     reach = plan.reach if doubts else np.full(Y.shape[1], np.inf)
-    sound = np.where(np.abs(Y) > reach, np.nan, Y)
-    largest = min(X.shape[0], plan.block_size)
-    share = OVERLAP if plan.overlap is None else 0.0 if np.ndim(plan.overlap) else float(plan.overlap)
-    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
+    _check_memory(plan, *X.shape)
     with one_blas_thread():
+        own, own_noise = None, noise_beyond_reach(Y, reach)
+        sound = without_doubted(Y, own_noise)
         tied = learn_tied(X, sound, plan, rng, convergence, progress)
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
-        own, own_noise, in_doubt = None, None, None
-        for _ in range(_SCREENINGS if doubts else 0):
-            prior = _prior(tied.regions, experts, plan)
-            own = conditioning.condition(
-                prior, X, sound, own_noise=own_noise, known=own, n_jobs=plan.n_jobs, keep=conditioning.no_factors
-            )
-            found = outliers(own, X, sound, plan.n_jobs, near=in_doubt)
-            if found is None:
-                break
-            # what was learnt from outputs in doubt is learnt again without, and may then show others
-            own_noise = found if own_noise is None else np.where(np.isnan(found), own_noise, found)
-            in_doubt = ~np.isnan(found)
-            before, sound = (sound, experts), np.where(in_doubt, np.nan, sound)
+        prior = _prior(tied.regions, experts, plan)
+
+        def without(outputs: Array, in_doubt: Mask) -> Node:
+            nonlocal tied, experts, sound
+            before, sound = (sound, experts), outputs
             tied = learn_again(tied, X, sound, in_doubt, plan)
             experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)
-        prior = _prior(tied.regions, experts, plan)
+            return _prior(tied.regions, experts, plan)
+
+        if doubts:
+            judged = judge(prior, X, Y, own_noise, plan.n_jobs, learn_again=without)
+            prior, own, own_noise = judged.prior, judged.own, judged.own_noise
         progress.stage("leaves", 0)
         tiles = [region.box for region in tiling(tied.regions)]
-        gaussian = [GAUSSIAN] * Y.shape[1]
-        overlap = plan.overlap
-        if overlap is None:
-            overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
         unseen = Learnt(
-            prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
+            prior=prior,
+            own=prior,
+            network=prior,
+            tiles=tiles,
+            scales=tied.scales,
+            overlap=plan.overlap_of(X.shape[0], X.shape[0] / len(tiles)),
+            block_size=plan.block_size,
+            budget=plan.budget,
+            X=X[:0],
+            Y=Y[:0],
+            n_fitted=X.shape[0],
+            reach=reach,
+            doubts_outliers=doubts,
+            learns_noise_shape=plan.learns_noise_shape and learns,
+            noise_shapes=[GAUSSIAN] * Y.shape[1],
         )
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own)
-        if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
-            shapes = noise_shapes(
-                learnt.network, Y.shape[1], own_noise, reach, plan.learns_noise_shape, rng, plan.n_jobs
-            )
-            learnt = replace(learnt, noise_shapes=shapes)
+        learnt = given_rows(unseen, X, Y, own_noise, own, plan.n_jobs)
+        learnt = _with_noise_shapes(learnt, rng, plan.n_jobs)
     convergence.warn()
     return learnt
+
+
+def add_rows(learnt: Learnt, X: Array, Y: Array, rng: np.random.Generator, n_jobs: int | None = None) -> Learnt:
+    """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
+
+    Outputs that came after the fit are judged anew, all of them, so that it makes no difference in which batches they
+    came; those of the fit keep their verdicts, as parameters were learnt accordingly.
+    """
+    X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
+    own, own_noise = None, None
+    with one_blas_thread():
+        if learnt.doubts_outliers:
+            later = ~np.isnan(Y)
+            later[: learnt.n_fitted] = False
+            own_noise = noise_beyond_reach(Y, learnt.reach)
+            if learnt.own_noise is not None or own_noise is not None:
+                own_noise = np.full(Y.shape, np.nan) if own_noise is None else own_noise
+                fitted = slice(0, learnt.n_fitted)
+                own_noise[fitted] = np.nan if learnt.own_noise is None else learnt.own_noise[fitted]
+            judged = judge(learnt.prior, X, Y, own_noise, n_jobs, among=later, known=learnt.own)
+            own, own_noise = judged.own, judged.own_noise
+        return _with_noise_shapes(given_rows(learnt, X, Y, own_noise, own, n_jobs), rng, n_jobs)
+
+
+def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
+    """Before anything is learnt: whether leaves fit into the memory that is allowed, seeing as much as they may."""
+    overlap = plan.overlap_of(n_rows, own_rows=1.0)
+    share = 0.0 if np.ndim(overlap) else float(overlap)
+    largest = min(n_rows, plan.block_size)
+    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * n_rows, n_inputs)
+
+
+def _with_noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
+    """The same with the shape of each output's noise, as all its rows tell."""
+    doubted = learnt.own_noise
+    if doubted is not None:
+        # what is out of all proportion is no noise of any shape
+        doubted = np.where(beyond_reach(learnt.Y, learnt.reach), np.nan, doubted)
+    if not learnt.learns_noise_shape and (doubted is None or np.isnan(doubted).all()):
+        return learnt
+    shapes = noise_shapes(
+        learnt.network, learnt.Y.shape[1], doubted, learnt.reach, learnt.learns_noise_shape, rng, n_jobs
+    )
+    return replace(learnt, noise_shapes=shapes)
 
 
 def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from spngp._memory import Budget
 from spngp._typing import Array
+from spngp.defaults import overlap as default_overlap
 from spngp.leaf import ExactGP
 from spngp.structure import Strategy
 
@@ -67,3 +68,7 @@ class Plan:
     tied_evaluations: int = 40
     expert_evaluations: int = 15
     expert_tolerance: float = 5e-4  # nats per row
+
+    def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:
+        """The overlap asked for, or the default for ``n_rows`` in leaves of ``own_rows`` each on average."""
+        return default_overlap(n_rows, own_rows, self.block_size) if self.overlap is None else self.overlap

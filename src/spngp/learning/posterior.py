@@ -1,4 +1,4 @@
-"""What was learnt, and the exact update with more rows."""
+"""What was learnt: a posterior network, and all that it takes to add rows to it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spngp._memory import Budget
-from spngp._parallel import one_blas_thread
-from spngp._standardise import few_of
 from spngp._typing import Array
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
@@ -25,6 +23,8 @@ class Learnt:
 
     Attributes
     ----------
+    prior : Node
+        The network without any rows.
     own : Node
         The posterior network, leaves on their own rows only.
     network : Node
@@ -35,14 +35,23 @@ class Learnt:
         Length-scales of the metric.
     budget : Budget
         What decides which experts keep their factors.
-    noise_shapes : list of NoiseShape
-        One per output.
+    X, Y : ndarray
+        All rows, in the order in which they came.
+    n_fitted : int
+        How many of them regions and parameters were learnt from; the others came later.
     reach : ndarray
         For each output, how large one may be not to be in doubt at once.
+    doubts_outliers : bool
+        Whether outputs far from what all others say get a larger noise of their own.
+    learns_noise_shape : bool
+        Whether the noise may have another shape than a Gaussian's.
+    noise_shapes : list of NoiseShape
+        One per output.
     own_noise : ndarray, optional
         In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others; none if all are others.
     """
 
+    prior: Node
     own: Node
     network: Node
     tiles: list[Box]
@@ -52,47 +61,47 @@ class Learnt:
     budget: Budget
     X: Array
     Y: Array
-    noise_shapes: list[NoiseShape]
+    n_fitted: int
     reach: Array
+    doubts_outliers: bool
+    learns_noise_shape: bool
+    noise_shapes: list[NoiseShape]
     own_noise: Array | None = None
 
 
-def add_rows(
-    learnt: Learnt,
-    X: Array,
-    Y: Array,
-    n_jobs: int | None = None,
-    own_noise: Array | None = None,
-    known: Node | None = None,
+def given_rows(
+    learnt: Learnt, X: Array, Y: Array, own_noise: Array | None, known: Node | None, n_jobs: int | None
 ) -> Learnt:
-    """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
+    """The exact posterior given rows X and Y, of which the first are those that ``learnt`` has seen.
 
-    ``known`` is the posterior of own rows before some got ``own_noise``, for leaves that are what they were (without
-    factors, as context replaces them).
+    ``own_noise`` is that of all of them. ``known`` is a posterior of own rows without those that have an ``own_noise``,
+    for leaves that are the same (without factors, as context replaces them).
     """
 
     def within_budget(sizes: list[int]) -> list[bool]:
         return learnt.budget.keep(sizes, X.shape[1])
 
-    with one_blas_thread():
-        sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
-        # leaves with context are factored again: until then evidence is all that is wanted of them
-        keep = conditioning.no_factors if sees_context else within_budget
-        beyond = np.abs(Y) > learnt.reach
-        # where many are, with those before, outputs have become others: all that are new are trusted
-        many = beyond.sum(axis=0) + (np.abs(learnt.Y) > learnt.reach).sum(axis=0)
-        beyond &= many <= few_of(learnt.Y.shape[0] + Y.shape[0])
-        if beyond.any():
-            own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
-        known = known if sees_context else None
-        own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=keep)
-        if learnt.own_noise is not None or own_noise is not None:
-            parts = [(learnt.own_noise, learnt.Y), (own_noise, Y)]
-            own_noise = np.concatenate([np.full(y.shape, np.nan) if part is None else part for part, y in parts])
-        if learnt.Y.size:
-            X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        learnt = replace(learnt, own=own, network=own, X=X, Y=Y, own_noise=own_noise)
-        return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
+    sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
+    # leaves with context are factored again: until then evidence is all that is wanted of them
+    keep = conditioning.no_factors if sees_context else within_budget
+    known = known if sees_context else None
+    n_seen = learnt.Y.shape[0]
+    if known is None and _same_noise(learnt.own_noise, own_noise, n_seen):
+        root, new = learnt.own, slice(n_seen, None)
+    else:
+        root, new = learnt.prior, slice(None)
+    noise = None if own_noise is None else own_noise[new]
+    own = conditioning.condition(root, X[new], Y[new], own_noise=noise, known=known, n_jobs=n_jobs, keep=keep)
+    learnt = replace(learnt, own=own, network=own, X=X, Y=Y, own_noise=own_noise)
+    return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
+
+
+def _same_noise(before: Array | None, now: Array | None, n_seen: int) -> bool:
+    """Whether the rows seen before have the noise that they had."""
+    if before is None or now is None:
+        other = now if before is None else before
+        return other is None or bool(np.isnan(other[:n_seen]).all())
+    return np.array_equal(before, now[:n_seen], equal_nan=True)
 
 
 def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -> Learnt:

@@ -50,8 +50,8 @@ def condition(
     """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up.
 
     ``own_noise``, in the shape of Y, is the variance of the noise of single outputs that do not share their leaf's; NaN
-    for those that do. ``known`` is the posterior of a network of the same shape, without data, on the same rows as they
-    are without ``own_noise``: leaves that are the same are taken from it.
+    for those that do. ``known`` is a posterior of a network of the same shape without data, on all of these rows or the
+    first of them: leaves that have the same rows there and here, none with a noise of its own, are taken from it.
     """
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
@@ -71,7 +71,7 @@ def condition(
     posterior: list[Node | None] = [None] * len(placed)
     if known is not None:
         for i, earlier in zip(leaves, (node.node for node in place(known) if not node.children), strict=True):
-            if _is_known(cast("Leaf", placed[i].node), cast("Leaf", earlier), rows[i], own_noise):
+            if _is_known(cast("Leaf", placed[i].node), cast("Leaf", earlier), rows[i], Y, own_noise):
                 posterior[i] = earlier
     distinct = sorted(i for i in first.values() if posterior[i] is None)
     around = [None] * len(distinct) if context is None else [context(placed[i].box) for i in distinct]
@@ -99,11 +99,12 @@ def condition(
     return cast("Node", posterior[-1])
 
 
-def _is_known(prior: Leaf, known: Leaf, rows: Indices, own_noise: Array | None) -> bool:
-    """Whether the posterior of a leaf is what it was before some outputs got a noise of their own."""
+def _is_known(prior: Leaf, known: Leaf, rows: Indices, Y: Array, own_noise: Array | None) -> bool:
+    """Whether the posterior of a leaf is the one known: the same prior, as many rows, none with a noise of its own."""
     if own_noise is not None and not np.isnan(own_noise[rows, prior.output]).all():
         return False
-    return known.gp.has_prior_of(prior.gp)
+    same_rows = known.gp.n_own == int((~np.isnan(Y[rows, prior.output])).sum()) and known.gp.noise_is_even
+    return same_rows and known.gp.has_prior_of(prior.gp)
 
 
 def _condition_leaf(
