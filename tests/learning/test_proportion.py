@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from spngp.estimators.standardise import Standardiser
 
 from spngp import SPNGPRegressor
-from spngp.estimators.standardise import Standardiser
 
 
 @pytest.mark.parametrize(("n", "hyperparameters"), [(300, "tied"), (2_000, "adaptive")])
@@ -51,7 +51,7 @@ def test_outputs_that_become_others_are_trusted(batch, n_first):
         for start in range(n_first, n_first + 50, batch):
             model.partial_fit(X[start : start + batch], y[start : start + batch])
     doubting = models[0]
-    assert len(doubting.outliers_) == (1 if batch == 1 and n_first == 100 else 0)  # it looks like a slip
+    assert doubting.outliers_.tolist() == ([[10, 0]] if n_first == 10 else [])  # the edge may look like a slip
     got, expected = (model.predict(X[-40:]) for model in models)
     assert expected.min() > 0.5
     np.testing.assert_allclose(got, expected, atol=0.05 if len(doubting.outliers_) else 1e-9)

@@ -25,7 +25,7 @@ from spngp.io.tensors import ModelFileError
 _BIT_GENERATORS = frozenset(["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
 
 # What is left for later when its owner is put together, besides all that is inside a GP.
-_LATER = frozenset([("Learnt", "own")])
+_LATER = frozenset([("Learnt", "prior"), ("Learnt", "own")])
 
 _from_json = json.JSONDecoder().decode  # json.loads looks at its options first: for short lines that counts
 

@@ -57,4 +57,4 @@ class StoredGP(Deferred, ExactGP):
 
 
 class StoredLearnt(Deferred, Learnt):
-    """What was learnt, of a model file; the network without context waits for an update."""
+    """What was learnt, of a model file; the networks without context and without rows wait for an update."""

@@ -14,7 +14,7 @@ from spngp.io.decoding import Decoder
 from spngp.io.encoding import Encoder
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
-SCHEMA = 1  # raised whenever what a record holds changes
+SCHEMA = 2  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 _ESTIMATORS = [name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.estimators.committees")]
@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, or was written by a later version.
+        If the file is not a model, is damaged, or was written by another version with other contents.
     """
     file = TensorFile(path)
     if file.metadata is None:
@@ -85,8 +85,13 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         raise file.damaged("its header")
     if schema > SCHEMA:
         raise ModelFileError(
-            f"{file.path} was written by a later version of spngp (schema {schema}; this one, {__version__}, reads up "
-            f"to {SCHEMA}): update spngp"
+            f"{file.path} was written by a later version of spngp (schema {schema}; this one, {__version__}, reads "
+            f"{SCHEMA}): update spngp"
+        )
+    if schema < SCHEMA:
+        raise ModelFileError(
+            f"{file.path} was written by an earlier version of spngp (schema {schema}; this one, {__version__}, reads "
+            f"{SCHEMA}): fit the model again"
         )
     # Everything below was written by `save`, so whatever does not fit means damage.
     try:

@@ -76,7 +76,7 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         if X.shape[0] == 0 or np.isnan(Y).all():
             raise ValueError(f"y must have at least one value that is not missing, got {X.shape[0]} rows without any")
     else:
-        names = None
+        names = model.row_numbers_
         X, Y = training_rows(model)
     labels = [str(name) for name in names] if names is not None else None
     if labels is not None and len(labels) != X.shape[0]:

@@ -1,0 +1,166 @@
+"""Rows that come later: judged by one rule however they are batched, and safe with several threads."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import spngp
+from spngp import SPNGPRegressor
+
+GRID = np.linspace(-2, 2, 60)[:, np.newaxis]
+
+
+def series(n, seed=0, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    return X, np.sin(2 * X[:, 0]) + noise * rng.standard_normal(n)
+
+
+def updated(fitted, X_more, y_more, batch):
+    """A copy of the model after further rows, so many at a time."""
+    model = copy.copy(fitted)
+    for start in range(0, len(y_more), batch):
+        model.partial_fit(X_more[start : start + batch], y_more[start : start + batch])
+    return model
+
+
+def assert_same(one, other):
+    assert one.outliers_.tolist() == other.outliers_.tolist()
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, rel=1e-9)
+    for q in (0.05, 0.5, 0.95):
+        np.testing.assert_allclose(one.predict_dist(GRID).quantile(q), other.predict_dist(GRID).quantile(q), atol=1e-6)
+
+
+@pytest.mark.parametrize("overlap", [0.0, 1.0])
+@pytest.mark.parametrize("later", [{3: 1e4}, {3: 1e4, 6: 9e3}, {3: 4.0, 7: -5.0, 8: 1e5, 12: 3e3}])
+def test_judgement_does_not_depend_on_batches(later, overlap):
+    X, y = series(150)
+    X_more, y_more = series(14, seed=1)
+    for row, size in later.items():
+        y_more[row] += size
+    fitted = SPNGPRegressor(max_leaf_size=60, overlap=overlap, random_state=0).fit(X, y)
+    together = updated(fitted, X_more, y_more, 14)
+    for batch in (1, 5):
+        assert_same(updated(fitted, X_more, y_more, batch), together)
+
+
+@pytest.mark.parametrize("sizes", [[5.0], [5.0, -4.0, 6.0], [1e4, 9e3], [60.0, -5e3, 4.0]])
+def test_gross_errors_that_come_later_are_doubted_as_in_fit(sizes):
+    X, y = series(300)
+    X_more, y_more = series(100, seed=1)
+    gross = np.arange(len(sizes)) * 31 + 5
+    y_more[gross] += sizes
+    model = SPNGPRegressor(random_state=0).fit(X, y).partial_fit(X_more, y_more)
+    assert model.outliers_[:, 0].tolist() == (300 + gross).tolist()
+    assert np.sqrt(np.mean((model.predict(GRID) - np.sin(2 * GRID[:, 0])) ** 2)) < 0.05
+    X_new, y_new = series(1_000, seed=2)
+    low, high = model.predict_dist(X_new).interval(0.9)
+    assert 0.86 < np.mean((low <= y_new) & (y_new <= high)) < 0.96
+
+
+def test_outputs_trusted_in_fit_are_not_doubted_later_and_those_doubted_stay_so():
+    X, y = series(300)
+    y[17] += 5
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    assert model.outliers_.tolist() == [[17, 0]]
+    model.partial_fit(*series(50, seed=1))
+    assert model.outliers_.tolist() == [[17, 0]]
+
+
+def test_an_update_is_exact_given_the_noise_of_each_output():
+    X, y = series(150)
+    X_more, y_more = series(40, seed=1)
+    y_more[[3, 9]] += [5.0, -8.0]
+    model = SPNGPRegressor(random_state=0, max_leaf_size=60, overlap=0.0).fit(X, y).partial_fit(X_more, y_more)
+    learnt = model._learnt
+    assert learnt.own_noise.shape == learnt.Y.shape == (190, 1)
+    evidence = 0.0
+    for leaf, box, _ in learnt.own.responsibilities():
+        rows = box.contains(learnt.X)
+        noise = np.fmax(learnt.own_noise[rows, 0], leaf.noise_variance)
+        C = leaf.kernel.gram(learnt.X[rows]) + np.diag(noise)
+        evidence = -0.5 * learnt.Y[rows, 0] @ np.linalg.solve(C, learnt.Y[rows, 0])
+        evidence -= 0.5 * np.linalg.slogdet(2 * np.pi * C)[1]
+        assert leaf.log_evidence == pytest.approx(evidence, rel=1e-9)
+
+
+def test_trusted_outputs_stay_trusted():
+    X, y = series(100)
+    model = SPNGPRegressor(random_state=0, outliers="trust").fit(X, y).partial_fit(X[:5], y[:5] + 50.0)
+    assert model.outliers_.shape == (0, 2)
+
+
+def test_no_update_is_lost_among_threads():
+    X, y = series(200)
+    model = SPNGPRegressor(random_state=0, hyperparameters="fixed")
+    more = [series(10, seed=seed) for seed in range(8)]
+    model.fit(X, y)
+    start = threading.Barrier(8)
+
+    def update(rows):
+        start.wait()
+        model.partial_fit(*rows)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(update, more))
+    assert model.row_numbers_.size == 280
+    seen = set(np.round(model._learnt.X[:, 0] * model._inputs.scale[0] + model._inputs.mean[0], 9).tolist())
+    assert all(set(np.round(rows[:, 0], 9).tolist()) <= seen for rows, _ in more)
+
+
+def test_the_first_of_several_updates_fits_and_the_others_add():
+    model = SPNGPRegressor(random_state=0, hyperparameters="fixed")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda seed: model.partial_fit(*series(30, seed=seed)), range(4)))
+    assert model.row_numbers_.size == 120
+
+
+def test_predictions_see_the_model_before_or_after_an_update(monkeypatch):
+    # the update happens between two blocks of one call
+    X, y = series(100)
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    before, blocks = model.predict(GRID), SPNGPRegressor._blocks
+
+    def update_after_the_first(self, X, size=None):
+        for block in blocks(self, X, 20):
+            yield block
+            model.partial_fit([[0.0]], [2.0])
+
+    monkeypatch.setattr(SPNGPRegressor, "_blocks", update_after_the_first)
+    np.testing.assert_array_equal(model.predict(GRID), before)
+    mean, std = model.predict(GRID, return_std=True)
+    monkeypatch.undo()
+    assert not np.array_equal(model.predict(GRID), mean)
+    assert std.shape == mean.shape
+
+
+def test_a_failed_fit_or_update_leaves_the_model_as_it_was():
+    X, y = series(100)
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    before, state = model.predict(GRID), dict(model.__dict__)
+    with pytest.raises(ValueError, match="too far from the other values"):
+        model.partial_fit(X, np.append(y[1:], 1e300))
+    with pytest.raises(ValueError, match="too far from the other values"):
+        model.fit(np.hstack([X, X]), np.append(y[1:], 1e300))
+    assert {name: id(value) for name, value in model.__dict__.items()} == {
+        name: id(value) for name, value in state.items()
+    }
+    np.testing.assert_array_equal(model.predict(GRID), before)
+
+
+def test_models_that_were_updated_are_copied_pickled_cloned_and_saved(tmp_path):
+    X, y = series(100)
+    model = SPNGPRegressor(random_state=0).fit(X[:80], y[:80]).partial_fit(X[80:90], y[80:90])
+    model.save(tmp_path / "m")
+    copies = [copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), spngp.load(tmp_path / "m")]
+    expected = model.partial_fit(X[90:], y[90:]).predict(GRID)
+    for other in copies:
+        np.testing.assert_allclose(other.partial_fit(X[90:], y[90:]).predict(GRID), expected, rtol=1e-9)
+    assert not hasattr(clone(model), "_learnt")
