@@ -8,7 +8,8 @@ from spngp import GPRegressor, SPNGPRegressor
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
 from spngp.kernels import Matern, SquaredExponential
-from spngp.noise import GAUSSIAN, NoiseShape, learn_noise_shape
+from spngp.learning.noise_shapes import learn_noise_shape
+from spngp.noise import GAUSSIAN, NoiseShape
 
 
 def _series(rng, n, outliers):

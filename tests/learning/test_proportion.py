@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from spngp.estimators.standardise import Standardiser
+from spngp.estimators.scaling import Columns
 
 from spngp import SPNGPRegressor
 
@@ -102,9 +102,9 @@ def test_sizes_whose_squares_overflow_are_refused(later):
 def test_scale_of_a_column_without_what_is_out_of_proportion():
     rng = np.random.default_rng(3)
     column = rng.standard_normal(1000)
-    plain = Standardiser.of(column[:, np.newaxis])
+    plain = Columns.of(column[:, np.newaxis])
     for far in (1e3, 1e9, -1e300):
-        found = Standardiser.of(np.append(column, far)[:, np.newaxis])
+        found = Columns.of(np.append(column, far)[:, np.newaxis])
         np.testing.assert_allclose([found.mean, found.scale], [plain.mean, plain.scale])
     assert plain.reach[0] == pytest.approx(50 * np.abs((column - column.mean()) / column.std()).max())
 
@@ -123,5 +123,5 @@ def test_scale_of_a_column_without_what_is_out_of_proportion():
     ],
 )
 def test_heavy_tails_and_rare_levels_are_what_a_column_is_like(values):
-    found = Standardiser.of(values[:, np.newaxis])
+    found = Columns.of(values[:, np.newaxis])
     np.testing.assert_allclose([found.mean[0], found.scale[0]], [np.nanmean(values), np.nanstd(values)])
