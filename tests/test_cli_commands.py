@@ -173,13 +173,14 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("case", BAD_TABLES)
-def test_bad_tables_are_refused_and_the_old_model_stays(tmp_path, case):
+def test_bad_tables_are_refused_and_the_old_model_stays(folder, tmp_path, case):
     content, message = BAD_TABLES[case]
     data, model = tmp_path / "data.csv", tmp_path / "m.spngp"
     data.write_text(content)
-    model.write_text("old")
+    old = (folder / "one.spngp").read_bytes()
+    model.write_bytes(old)
     assert message in refused("fit", data, "--target", "y", "-o", model)
-    assert model.read_text() == "old"
+    assert model.read_bytes() == old
     assert sorted(tmp_path.iterdir()) == [data, model]
 
 
@@ -423,7 +424,7 @@ def test_a_real_process_that_fails(folder):
     test = (folder / "test.csv").read_bytes()
     result = subprocess.run(command, input=test, capture_output=True, env=environment)
     assert (result.returncode, result.stdout) == (2, b"")
-    assert result.stderr.decode().splitlines() == ["spngp: nowhere/x.csv: No such file or directory"]
+    assert result.stderr.decode().splitlines() == ["spngp: nowhere: No such directory; make it first"]
 
 
 def test_report_writes_a_page_with_the_names_of_the_table(folder, tmp_path):

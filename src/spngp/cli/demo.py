@@ -18,10 +18,11 @@ def demo(
     """Fit, predict, evaluate and report on the embedded motorcycle data, showing each command."""
     from importlib.util import find_spec
 
+    from spngp.cli.outputs import make_folder
     from spngp.cli.terminal import console
 
     folder = Path(directory)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     train, test = _write_tables(folder)
     model, predicted, page = (str(folder / name) for name in ("motorcycle.spngp", "predicted.csv", "report.html"))
     _run("fit", train, "--target", "accel", "--max-leaf-size", "30", "-o", model)
@@ -45,21 +46,28 @@ def demo(
 def _write_tables(folder: Path) -> tuple[str, str]:
     """The embedded rows as two CSV files: to fit, and to predict."""
     import csv
+    import io
 
     import numpy as np
 
     from spngp import datasets
+    from spngp._atomic import replacing
 
     data = datasets.load("motorcycle")
     rows = np.column_stack([data.X, data.Y])
     chosen = np.random.default_rng(0).permutation(rows.shape[0]) < 33
     paths = []
     for name, part in (("train", rows[~chosen]), ("test", rows[chosen])):
-        paths.append(str(folder / f"{name}.csv"))
-        with open(paths[-1], "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*data.inputs, *data.outputs])
-            writer.writerows(part.tolist())
+        text, path = io.StringIO(), folder / f"{name}.csv"
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*data.inputs, *data.outputs])
+        writer.writerows(part.tolist())
+        content = text.getvalue().encode()
+        if path.exists() and path.read_bytes() != content:
+            raise ValueError(f"{path} is there and is not the demo's; give another --directory")
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+        paths.append(str(path))
     return paths[0], paths[1]
 
 

@@ -25,6 +25,7 @@ def fit(
     no_holdout: Annotated[bool, typer.Option("--no-holdout", help="Hold out and measure nothing.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Of everything random; 0 by default.")] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; one on each core by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write even over a file that is no model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     features: Annotated[
         list[str] | None,
@@ -83,6 +84,7 @@ def fit(
 
     A share of the rows is held out to measure how well it predicts; they are added to the model afterwards.
     """
+    from spngp.cli.outputs import check_output
     from spngp.cli.settings import assignments, comma_separated, fit_settings
 
     settings = fit_settings(
@@ -117,6 +119,7 @@ def fit(
         raise typer.BadParameter(f"must be at least 0 and below 1, got {settings.holdout}", param_hint="--holdout")
     if settings.seed < 0:
         raise typer.BadParameter(f"must be a whole number >= 0, got {settings.seed}", param_hint="--seed")
+    check_output(settings.output, [data, config], "model", force)
     _show(_fit(data, settings, quiet=as_json), as_json)
 
 
@@ -135,7 +138,6 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     from spngp.tables.values import Reader
 
     started = time.perf_counter()
-    check_writable(settings.output)
     source = Source(data)
     declaration = Declaration(
         targets=settings.target,
@@ -188,18 +190,6 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
         "bytes": os.path.getsize(settings.output),
         "seconds": time.perf_counter() - started,
     }
-
-
-def check_writable(path: str) -> None:
-    """Before hours of work: whether there is a place for the result."""
-    from pathlib import Path
-
-    if str(path) == "-":
-        raise ValueError("a model cannot be written to standard output")
-    if Path(path).is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(path))
-    if not Path(path).resolve().parent.is_dir():
-        raise FileNotFoundError(2, "No such directory", str(Path(path).parent))
 
 
 def _check_targets(Y: Any, names: Any, source: str) -> None:

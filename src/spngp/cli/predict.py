@@ -26,6 +26,7 @@ def predict(
     ] = True,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write even over a model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Predict the rows of a table: mean and standard deviation of each, and more on request.
@@ -39,6 +40,7 @@ def predict(
 
     from spngp._progress import Progress
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
+    from spngp.cli.outputs import check_output
     from spngp.cli.terminal import note, print_json
     from spngp.tables.writing import TableWriter
 
@@ -50,6 +52,7 @@ def predict(
     levels = _levels(quantiles)
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter(f"must lie between 0 and 1, got {interval}", param_hint="--interval")
+    check_output(output, [model, data], "table", force)
     started = time.perf_counter()
     estimator = open_model(model)
     if jobs is not None:

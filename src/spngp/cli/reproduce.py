@@ -29,6 +29,7 @@ def reproduce(
     Finished parts are kept: a run that was interrupted goes on. Experiments whose data sets are not on this machine are
     left out by name; spngp data list tells which are.
     """
+    from spngp.cli.outputs import make_folder
     from spngp.experiments import runner
 
     folder = output or Path("results/quick" if quick else "results")
@@ -40,6 +41,7 @@ def reproduce(
             skipped.append(f"{each}: skipped, needs {', '.join(missing)} (see spngp data fetch {missing[0]})")
             note(skipped[-1])
             continue
+        make_folder(folder / each)
         page = runner.run(each, folder, quick, note)
         console().print(page, soft_wrap=True)
     if len(skipped) == len(names):
