@@ -45,7 +45,8 @@ class CommandLine(TyperGroup):
             sys.exit(2)
         except (Exception, KeyboardInterrupt, typer.Abort) as error:
             if verbose:
-                traceback.print_exc()
+                for line in traceback.format_exc().splitlines():
+                    note(line)
             line, code = describe(KeyboardInterrupt() if isinstance(error, typer.Abort) else error)
             note(f"spngp: {line}")
             sys.exit(code)

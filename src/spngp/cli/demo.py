@@ -19,7 +19,7 @@ def demo(
     from importlib.util import find_spec
 
     from spngp.cli.outputs import make_folder
-    from spngp.cli.terminal import console
+    from spngp.cli.terminal import print_line
 
     folder = Path(directory)
     make_folder(folder)
@@ -31,7 +31,8 @@ def demo(
     _run("evaluate", model, test)
     look = [f"{predicted}  predictions with 90 % intervals"]
     if find_spec("plotly") is None:
-        console().print("(no report: it needs plotly, pip install 'spngp[report]')\n")
+        print_line("(no report: it needs plotly, pip install 'spngp[report]')")
+        print_line()
     else:
         _run("report", model, test, "-o", page)
         look.append(f"{page}  open it in a browser")
@@ -40,7 +41,9 @@ def demo(
 
         comparison.main(folder / "motorcycle.png")
         look.append(f"{folder / 'motorcycle.png'}  what three models believe")
-    console().print("\nLook at\n  " + "\n  ".join(look), soft_wrap=True)
+    print_line()
+    for line in ("Look at", *(f"  {line}" for line in look)):
+        print_line(line)
 
 
 def _write_tables(folder: Path) -> tuple[str, str]:
@@ -74,12 +77,12 @@ def _write_tables(folder: Path) -> tuple[str, str]:
 def _run(*arguments: str) -> None:
     """A command as a person would type it: shown, then run."""
     from spngp.cli.app import app
-    from spngp.cli.terminal import console
+    from spngp.cli.terminal import print_line
 
-    console().print(f"$ spngp {shlex.join(arguments)}", style="bold", soft_wrap=True)
+    print_line(f"$ spngp {shlex.join(arguments)}", style="bold")
     try:
         app(list(arguments))
     except SystemExit as end:
         if end.code:
             raise typer.Exit(int(end.code)) from None
-    console().print()
+    print_line()

@@ -204,15 +204,16 @@ def _check_targets(Y: Any, names: Any, source: str) -> None:
 
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:
-    from spngp.cli.terminal import console, megabytes, print_json, print_table, shortened
+    from spngp.cli.terminal import megabytes, print_json, print_line, print_table, shortened
 
     if as_json:
         print_json(summary)
         return
     inputs = summary["inputs"]
-    console().print(
+    print_line(
         f"{summary['data']}: {summary['rows']:,} rows, {len(inputs)} input{'s' if len(inputs) > 1 else ''} "
-        f"({shortened(inputs)}), {summary['regions']:,} regions, {summary['experts']:,} experts"
+        f"({shortened(inputs)}), {summary['regions']:,} regions, {summary['experts']:,} experts",
+        wrap=True,
     )
     scores = {name: item for name, item in summary["held_out"].items() if item is not None}
     if scores:
@@ -224,5 +225,5 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
                 for name, s in scores.items()
             ],
         )
-        console().print()
-    console().print(f"{summary['model']}: {megabytes(summary['bytes'])}, in {summary['seconds']:.1f} s")
+        print_line()
+    print_line(f"{summary['model']}: {megabytes(summary['bytes'])}, in {summary['seconds']:.1f} s")

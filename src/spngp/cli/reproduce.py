@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spngp.cli.failures import CheckFailed
-from spngp.cli.terminal import console, note
+from spngp.cli.terminal import note, print_line
 
 
 def reproduce(
@@ -43,6 +43,6 @@ def reproduce(
             continue
         make_folder(folder / each)
         page = runner.run(each, folder, quick, note)
-        console().print(page, soft_wrap=True)
+        print_line(str(page))
     if len(skipped) == len(names):
         raise CheckFailed("nothing was run: " + "; ".join(skipped))
