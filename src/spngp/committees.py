@@ -25,10 +25,11 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from spngp import defaults
+from spngp._constraints import Words
 from spngp._parallel import map_leaves, one_blas_thread
 from spngp._progress import Progress
 from spngp._regressor import Regressor
@@ -156,8 +157,8 @@ class _Committee(Regressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": "no_validation",
         "n_experts": [Interval(Integral, 1, None, closed="left"), None],
-        "assignment": [StrOptions({"random", "regions"})],
-        "hyperparameters": [StrOptions({"tied", "fixed"})],
+        "assignment": [Words("random", "regions")],
+        "hyperparameters": [Words("tied", "fixed")],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",

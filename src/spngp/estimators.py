@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from spngp import defaults
+from spngp._constraints import LARGEST_OVERLAP, Words
 from spngp._memory import Budget
 from spngp._network_regressor import NetworkRegressor
 from spngp._parallel import n_threads
@@ -92,13 +93,19 @@ class SPNGPRegressor(NetworkRegressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
         "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
-        "overlap": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "structure": [StrOptions({"compact", "random", "equal-width"}), Compact, EqualWidth, RandomAxes],
+        "overlap": [Interval(Real, 0, LARGEST_OVERLAP, closed="both"), "array-like", None],
+        "structure": [
+            Words(
+                *("compact", "random", "equal-width"),
+                instances=(Compact, EqualWidth, RandomAxes),
+                called="a strategy of spngp.structure",
+            )
+        ],
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
-        "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
+        "hyperparameters": [Words("adaptive", "tied", "independent", "fixed")],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
-        "noise_shape": [StrOptions({"learnt", "gaussian"})],
-        "outliers": [StrOptions({"doubt", "trust"})],
+        "noise_shape": [Words("learnt", "gaussian")],
+        "outliers": [Words("doubt", "trust")],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -209,10 +216,10 @@ class GPRegressor(NetworkRegressor):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": "no_validation",
-        "hyperparameters": [StrOptions({"tied", "fixed"})],
+        "hyperparameters": [Words("tied", "fixed")],
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
-        "noise_shape": [StrOptions({"learnt", "gaussian"})],
-        "outliers": [StrOptions({"doubt", "trust"})],
+        "noise_shape": [Words("learnt", "gaussian")],
+        "outliers": [Words("doubt", "trust")],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],

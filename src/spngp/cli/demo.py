@@ -19,8 +19,9 @@ def demo(
     from importlib.util import find_spec
 
     from spngp.cli.outputs import make_folder
-    from spngp.cli.terminal import print_line
+    from spngp.cli.terminal import check_printing, print_line
 
+    check_printing()
     folder = Path(directory)
     make_folder(folder)
     train, test = _write_tables(folder)

@@ -21,8 +21,9 @@ def evaluate(
     """
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
     from spngp.cli.scores import Scores, one_target
-    from spngp.cli.terminal import print_json
+    from spngp.cli.terminal import check_printing, print_json
 
+    check_printing()
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs

@@ -41,7 +41,7 @@ def predict(
     from spngp._progress import Progress
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
     from spngp.cli.outputs import check_output
-    from spngp.cli.terminal import note, print_json
+    from spngp.cli.terminal import check_printing, note, print_json
     from spngp.tables.writing import TableWriter
 
     if as_json and output == "-":
@@ -53,6 +53,8 @@ def predict(
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter(f"must lie between 0 and 1, got {interval}", param_hint="--interval")
     check_output(output, [model, data], "table", force)
+    if as_json or output == "-":
+        check_printing()
     started = time.perf_counter()
     estimator = open_model(model)
     if jobs is not None:

@@ -26,11 +26,13 @@ def report(
 
     from spngp.cli.opening import TableForModel, open_model, target_names
     from spngp.cli.outputs import check_output
-    from spngp.cli.terminal import megabytes, note, print_json
+    from spngp.cli.terminal import check_printing, megabytes, note, print_json
     from spngp.report import write_report
     from spngp.tables.schema import TableSchema
 
     check_output(output, [model, data], "report", force)
+    if as_json:
+        check_printing()
     estimator = open_model(model)
     X = y = None
     schema = getattr(estimator, "table_", TableSchema((), ()))

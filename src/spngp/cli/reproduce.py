@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spngp.cli.failures import CheckFailed
-from spngp.cli.terminal import note, print_line
+from spngp.cli.terminal import check_printing, note, print_line
 
 
 def reproduce(
@@ -32,6 +32,7 @@ def reproduce(
     from spngp.cli.outputs import make_folder
     from spngp.experiments import runner
 
+    check_printing()
     folder = output or Path("results/quick" if quick else "results")
     names = runner.chosen(name)
     skipped = []

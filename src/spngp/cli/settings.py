@@ -56,6 +56,8 @@ def _from_file(path: str) -> dict[str, Any]:
         entries = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is not TOML that can be read: it is nested too deep") from None
     known = {item.name for item in fields(FitSettings)}
     values = {}
     for entry, value in entries.items():

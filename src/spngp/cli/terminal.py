@@ -7,8 +7,10 @@ Rich leaves colours out where the stream is no terminal or ``NO_COLOR`` is set.
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -30,6 +32,32 @@ def note(text: str) -> None:
     """A line on standard error: for people, and out of the way of what is piped."""
     if sys.stderr is not None:  # closed: nobody listens
         sys.stderr.write(f"{visible(text)}\n")
+
+
+class ClosedOutput(io.TextIOBase):
+    """In place of a standard output that is closed, which Python calls None: whatever is printed is an error."""
+
+    def write(self, text: str) -> int:
+        """Raise the error."""
+        raise ValueError("standard output is closed; give a file or /dev/null")
+
+
+def check_printing() -> None:
+    """Raise an error now, before long work, if nothing can be printed at its end."""
+    sys.stdout.write("")
+
+
+def flush_output() -> None:
+    """Send what was printed on its way, and raise an error that names standard output if that fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try again at exit, and complain; what could not be sent goes nowhere instead
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # head, say, has read enough: as Typer does, leave without a word
+            sys.exit(1)
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def print_line(text: str = "", *, style: str = "", wrap: bool = False) -> None:
