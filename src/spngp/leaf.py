@@ -18,6 +18,7 @@ from spngp._linalg import JITTERS, NotPositiveDefiniteError, PackedGram, Square
 from spngp._repeated import Repeats, merge
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_generator, as_outputs
+from spngp._wording import counted
 from spngp.evidence import LOG_2PI, evidence_of, out_of_range
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import ParameterTable, declare
@@ -410,7 +411,7 @@ class ExactGP:
         return X, np.ascontiguousarray(outputs[:, 0])
 
     def __repr__(self) -> str:
-        rows = f", {self.n_own} rows" if self.n_own else ""
+        rows = f", {counted(self.n_own, 'row')}" if self.n_own else ""
         context = f" and {self.n_context} of context" if self.n_context else ""
         return f"ExactGP({self.kernel!r}, noise_variance={self.noise_variance:g}{rows}{context})"
 

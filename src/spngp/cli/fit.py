@@ -150,6 +150,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     import numpy as np
 
     from spngp import SPNGPRegressor
+    from spngp._wording import counted
     from spngp.cli.scores import Scores, one_target
     from spngp.cli.terminal import note
     from spngp.tables.reading import Source
@@ -175,7 +176,9 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     known = ~np.isnan(Y).all(axis=1)
     _check_targets(Y, schema.targets, source.name)
     if not known.all():
-        note(f"spngp: {source.name}: {int((~known).sum()):,} rows without a target are left out")
+        missing = int((~known).sum())
+        left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
+        note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
 
     n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
@@ -214,15 +217,18 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
 def _check_targets(Y: Any, names: Any, source: str) -> None:
     import numpy as np
 
+    from spngp._wording import counted
+
     for k, name in enumerate(names):
         values = Y[~np.isnan(Y[:, k]), k]
         if values.size == 0:
             raise ValueError(f"{source}: target {name!r} has no values")
         if (values == values[0]).all():
-            raise ValueError(f"{source}: target {name!r} is constant ({values[0]:g} in {values.size:,} rows)")
+            raise ValueError(f"{source}: target {name!r} is constant ({values[0]:g} in {counted(values.size, 'row')})")
 
 
 def _show(summary: dict[str, Any], as_json: bool) -> None:
+    from spngp._wording import counted
     from spngp.cli.terminal import megabytes, print_json, print_line, print_table, shortened
 
     if as_json:
@@ -230,14 +236,14 @@ def _show(summary: dict[str, Any], as_json: bool) -> None:
         return
     inputs = summary["inputs"]
     print_line(
-        f"{summary['data']}: {summary['rows']:,} rows, {len(inputs)} input{'s' if len(inputs) > 1 else ''} "
-        f"({shortened(inputs)}), {summary['regions']:,} regions, {summary['experts']:,} experts",
+        f"{summary['data']}: {counted(summary['rows'], 'row')}, {counted(len(inputs), 'input')} ({shortened(inputs)}), "
+        f"{counted(summary['regions'], 'region')}, {counted(summary['experts'], 'expert')}",
         wrap=True,
     )
     scores = {name: item for name, item in summary["held_out"].items() if item is not None}
     if scores:
         print_table(
-            f"On {max(item['rows'] for item in scores.values()):,} rows held out",
+            f"On {counted(max(item['rows'] for item in scores.values()), 'row')} held out",
             ("target", "RMSE", "std of target", "NLPD", "CRPS", "90 % interval holds"),
             [
                 (name, s["rmse"], s["std_of_target"], s["nlpd"], s["crps"], f"{s['coverage']['0.9']:.0%}")

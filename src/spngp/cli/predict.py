@@ -39,6 +39,7 @@ def predict(
     import numpy as np
 
     from spngp._progress import Progress
+    from spngp._wording import counted
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, note, print_json
@@ -74,7 +75,7 @@ def predict(
     if as_json:
         print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})
     elif output != "-":
-        note(f"{output}: {writer.n_rows:,} rows predicted in {seconds:.1f} s")
+        note(f"{output}: {counted(writer.n_rows, 'row')} predicted in {seconds:.1f} s")
 
 
 def _levels(quantiles: str | None) -> list[float]:
