@@ -379,11 +379,11 @@ def test_bad_parameters_are_named(changes, message):
     ("X", "y", "message"),
     [
         ([[1.0], [2.0]], ["a", "b"], "Input y must be numeric"),
-        ([[1.0], [np.nan]], [1.0, 2.0], "contains NaN"),
+        ([[1.0], [np.nan]], [1.0, 2.0], "X must not contain NaN or infinity, got nan in column 0, row 1"),
         ([[1.0], [2.0]], [1.0, np.inf], "Input y (contains infinity|must be finite)"),
         ([[1.0], [2.0]], [np.nan, np.nan], "Input y contains NaN only, in output 0"),
         ([[1.0], [2.0]], [1.0], "y must have as many rows as X"),
-        ([["a"], ["b"]], [1.0, 2.0], "could not convert string to float"),
+        ([["a"], ["b"]], [1.0, 2.0], r"X must be numeric, got text in column 0 \(row 0: 'a'\)"),
         (np.ma.masked_array([[1.0], [2.0]], [[True], [False]]), [1.0, 2.0], "X must not have masked values"),
     ],
 )
