@@ -148,7 +148,7 @@ def test_settings_that_are_wrong(folder, tmp_path, text, message):
         (["-t", "y", "-o", "."], "Is a directory"),
         (["-t", "y", "-o", "-"], "standard output"),
         (["-t", "y", "-o", "m", "--structure", "fractal"], "structure"),
-        (["-t", "y", "-o", "m", "--max-leaf-size", "0"], "max_leaf_size"),
+        (["-t", "y", "-o", "m", "--max-leaf-size", "0"], "--max-leaf-size"),
         (["-t", "y", "-o", "m", "--config", "none.toml"], "none.toml: No such file"),
     ],
 )
@@ -451,6 +451,7 @@ def test_demo_shows_and_runs_every_step(tmp_path, monkeypatch):
     text = ok("demo", "--no-compare").stdout
     for step in ("fit demo/train.csv", "inspect demo/motorcycle.spngp", "predict demo/motorcycle.spngp", "evaluate"):
         assert f"$ spngp {step}" in text
-    assert "Look at\n  demo/predicted.csv" in text
+    assert "\n\nLook at\n  demo/predicted.csv  predictions with 90 % intervals\n" in text
+    assert "\n\n\n" not in text
     assert len(columns(tmp_path / "demo" / "predicted.csv")["accel_mean"]) == 33
     assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("$"))

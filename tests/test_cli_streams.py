@@ -120,6 +120,12 @@ def test_settings_nested_too_deep(folder, tmp_path):
         ("--overlap", "1e300", "must be at least 0 and at most 1e+09, got 1e+300"),
         ("--overlap", "-1", "must be at least 0 and at most 1e+09, got -1"),
         ("--overlap", "nan", "must be at least 0 and at most 1e+09, got nan"),
+        ("--max-leaf-size", "0", "must be at least 1, got 0"),
+        ("--n-partitions", "-2", "must be at least 1, got -2"),
+        ("--noise-variance", "-1", "must be at least 0, got -1"),
+        ("--noise-variance", "inf", "must be at least 0, got inf"),
+        ("--memory-limit", "0", "must be above 0, got 0"),
+        ("--jobs", "0", "must be a number other than 0, -1 for one on each core, got 0"),
         ("--structure", "kompact", "must be compact, random or equal-width, got 'kompact'"),
         ("--hyperparameters", "tight", "must be adaptive, tied, independent or fixed, got 'tight'"),
     ],
@@ -128,6 +134,6 @@ def test_values_that_are_not_allowed(folder, tmp_path, option, value, message):
     fit = ["fit", folder / "d.csv", "-t", "y", "-o", tmp_path / "m"]
     wanted = f"spngp fit: Invalid value for {option}: {message} (see spngp fit --help)"
     assert refused(*fit, option, value) == wanted
-    text = value if option == "--overlap" else f'"{value}"'
+    text = f'"{value}"' if value.isalpha() and value not in ("nan", "inf") else value
     (tmp_path / "c.toml").write_text(f"{option[2:]} = {text}\n")
     assert refused(*fit, "--config", tmp_path / "c.toml") == wanted

@@ -30,21 +30,22 @@ def demo(
     _run("inspect", model, "--experts", "6")
     _run("predict", model, test, "--interval", "0.9", "-o", predicted)
     _run("evaluate", model, test)
-    look = [f"{predicted}  predictions with 90 % intervals"]
+    look = {predicted: "predictions with 90 % intervals"}
     if find_spec("plotly") is None:
         print_line("(no report: it needs plotly, pip install 'spngp[report]')")
         print_line()
     else:
         _run("report", model, test, "-o", page)
-        look.append(f"{page}  open it in a browser")
+        look[page] = "open it in a browser"
     if compare:
         from spngp import demo as comparison
 
         comparison.main(folder / "motorcycle.png")
-        look.append(f"{folder / 'motorcycle.png'}  what three models believe")
-    print_line()
-    for line in ("Look at", *(f"  {line}" for line in look)):
-        print_line(line)
+        look[str(folder / "motorcycle.png")] = "what three models believe"
+        print_line()
+    print_line("Look at")
+    for path, what in look.items():
+        print_line(f"  {path:<{max(map(len, look))}}  {what}")
 
 
 def _write_tables(folder: Path) -> tuple[str, str]:

@@ -16,8 +16,9 @@ def evaluate(
 ) -> None:
     """Measure accuracy and calibration on a table that holds the targets.
 
-    RMSE and CRPS are in the target's units, NLPD in nats; lower is better. A calibrated model's intervals hold as often
-    as they say, and its PIT histogram is flat.
+    RMSE and CRPS are in the target's units, NLPD in nats; lower is better.
+
+    A calibrated model's intervals hold as often as they say, and its PIT histogram is flat.
     """
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
     from spngp.cli.scores import Scores, one_target

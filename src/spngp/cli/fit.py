@@ -85,7 +85,7 @@ def fit(
     A share of the rows is held out to measure how well it predicts; they are added to the model afterwards.
     """
     from spngp.cli.outputs import check_output
-    from spngp.cli.settings import assignments, comma_separated, fit_settings
+    from spngp.cli.settings import assignments, check_values, comma_separated, fit_settings
     from spngp.cli.terminal import check_printing
 
     settings = fit_settings(
@@ -120,26 +120,10 @@ def fit(
         raise typer.BadParameter(f"must be at least 0 and below 1, got {settings.holdout}", param_hint="--holdout")
     if settings.seed < 0:
         raise typer.BadParameter(f"must be a whole number >= 0, got {settings.seed}", param_hint="--seed")
-    _check_values(settings)
+    check_values(settings)
     check_output(settings.output, [data, config], "model", force)
     check_printing()
     _show(_fit(data, settings, quiet=as_json), as_json)
-
-
-def _check_values(settings: Any) -> None:
-    """Raise an error in the command line's words where the estimator would in Python's."""
-    from spngp._constraints import LARGEST_OVERLAP
-
-    for option, value, allowed in (
-        ("--structure", settings.structure, ("compact", "random", "equal-width")),
-        ("--hyperparameters", settings.hyperparameters, ("adaptive", "tied", "independent", "fixed")),
-    ):
-        if value is not None and value not in allowed:
-            listed = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
-            raise typer.BadParameter(f"must be {listed}, got {value!r}", param_hint=option)
-    if settings.overlap is not None and not 0.0 <= settings.overlap <= LARGEST_OVERLAP:
-        wrong = f"must be at least 0 and at most {LARGEST_OVERLAP:g}, got {settings.overlap:g}"
-        raise typer.BadParameter(wrong, param_hint="--overlap")
 
 
 def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:

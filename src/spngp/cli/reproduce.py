@@ -26,8 +26,9 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper anew, with today's settings beside the paper's own.
 
-    Finished parts are kept: a run that was interrupted goes on. Experiments whose data sets are not on this machine are
-    left out by name; spngp data list tells which are.
+    Finished parts are kept: a run that was interrupted goes on.
+
+    Experiments whose data sets are not on this machine are left out by name; spngp data list tells which are.
     """
     from spngp.cli.outputs import make_folder
     from spngp.experiments import runner
