@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import spngp
+from spngp.cli import data
 from spngp.cli.app import add_command, app
 from spngp.cli.failures import CheckFailed, describe
 
@@ -35,6 +36,14 @@ def test_every_command_has_help_with_an_example(name):
     assert result.exit_code == 0
     assert f"Example: spngp {name}" in result.stdout
     assert all(len(line) <= 80 for line in result.stdout.splitlines())
+
+
+def test_help_text_wraps_by_itself():
+    """Typer keeps the line breaks within a paragraph of a docstring, so there should be none."""
+    commands = [*app.registered_commands, *data.commands.registered_commands]
+    for command in commands:
+        paragraphs = [paragraph.strip() for paragraph in command.callback.__doc__.split("\n\n")]
+        assert [paragraph for paragraph in paragraphs if "\n" in paragraph] == [], command.callback.__name__
 
 
 @pytest.mark.parametrize("arguments", [["fot"], ["demo", "--no-such-option"], ["--no-such-option"]])

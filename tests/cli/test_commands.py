@@ -148,7 +148,7 @@ def test_settings_that_are_wrong(folder, tmp_path, text, message):
         (["-t", "y", "-o", "."], "Is a directory"),
         (["-t", "y", "-o", "-"], "standard output"),
         (["-t", "y", "-o", "m", "--structure", "fractal"], "structure"),
-        (["-t", "y", "-o", "m", "--max-leaf-size", "0"], "max_leaf_size"),
+        (["-t", "y", "-o", "m", "--max-leaf-size", "0"], "--max-leaf-size"),
         (["-t", "y", "-o", "m", "--config", "none.toml"], "none.toml: No such file"),
     ],
 )
@@ -173,13 +173,14 @@ BAD_TABLES = {
 
 
 @pytest.mark.parametrize("case", BAD_TABLES)
-def test_bad_tables_are_refused_and_the_old_model_stays(tmp_path, case):
+def test_bad_tables_are_refused_and_the_old_model_stays(folder, tmp_path, case):
     content, message = BAD_TABLES[case]
     data, model = tmp_path / "data.csv", tmp_path / "m.spngp"
     data.write_text(content)
-    model.write_text("old")
+    old = (folder / "one.spngp").read_bytes()
+    model.write_bytes(old)
     assert message in refused("fit", data, "--target", "y", "-o", model)
-    assert model.read_text() == "old"
+    assert model.read_bytes() == old
     assert sorted(tmp_path.iterdir()) == [data, model]
 
 
@@ -423,7 +424,7 @@ def test_a_real_process_that_fails(folder):
     test = (folder / "test.csv").read_bytes()
     result = subprocess.run(command, input=test, capture_output=True, env=environment)
     assert (result.returncode, result.stdout) == (2, b"")
-    assert result.stderr.decode().splitlines() == ["spngp: nowhere: No such directory"]
+    assert result.stderr.decode().splitlines() == ["spngp: nowhere: No such directory; make it first"]
 
 
 def test_report_writes_a_page_with_the_names_of_the_table(folder, tmp_path):
@@ -450,6 +451,7 @@ def test_demo_shows_and_runs_every_step(tmp_path, monkeypatch):
     text = ok("demo", "--no-compare").stdout
     for step in ("fit demo/train.csv", "inspect demo/motorcycle.spngp", "predict demo/motorcycle.spngp", "evaluate"):
         assert f"$ spngp {step}" in text
-    assert "Look at\n  demo/predicted.csv" in text
+    assert "\n\nLook at\n  demo/predicted.csv  predictions with 90 % intervals\n" in text
+    assert "\n\n\n" not in text
     assert len(columns(tmp_path / "demo" / "predicted.csv")["accel_mean"]) == 33
     assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("$"))

@@ -1,5 +1,6 @@
 import copy
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -378,11 +379,11 @@ def test_bad_parameters_are_named(changes, message):
     ("X", "y", "message"),
     [
         ([[1.0], [2.0]], ["a", "b"], "Input y must be numeric"),
-        ([[1.0], [np.nan]], [1.0, 2.0], "contains NaN"),
+        ([[1.0], [np.nan]], [1.0, 2.0], "X must not contain NaN or infinity, got nan in column 0, row 1"),
         ([[1.0], [2.0]], [1.0, np.inf], "Input y (contains infinity|must be finite)"),
         ([[1.0], [2.0]], [np.nan, np.nan], "Input y contains NaN only, in output 0"),
         ([[1.0], [2.0]], [1.0], "y must have as many rows as X"),
-        ([["a"], ["b"]], [1.0, 2.0], "could not convert string to float"),
+        ([["a"], ["b"]], [1.0, 2.0], r"X must be numeric, got text in column 0 \(row 0: 'a'\)"),
         (np.ma.masked_array([[1.0], [2.0]], [[True], [False]]), [1.0, 2.0], "X must not have masked values"),
     ],
 )
@@ -404,3 +405,23 @@ def test_predict_before_fit_and_with_other_columns():
         small().fit(X, y).predict(X[:, :1])
     with pytest.raises(TypeError, match="sample_weight"):
         small().fit(X, y, sample_weight=np.ones(60))
+
+
+@pytest.mark.parametrize("overlap", [1e300, 10**400, np.inf])
+def test_an_overlap_beyond_all_rows_is_refused(overlap):
+    with pytest.raises(ValueError, match=r"'overlap' parameter .* must be a float in the range \[0.0, 1000000000.0\]"):
+        SPNGPRegressor(overlap=overlap).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
+
+
+def test_a_word_that_is_not_allowed_is_answered_by_those_that_are():
+    X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]
+    for settings, allowed in [
+        ({"structure": "kompact"}, "{'compact', 'random', 'equal-width'} or a strategy of spngp.structure"),
+        ({"hyperparameters": "tight"}, "{'adaptive', 'tied', 'independent', 'fixed'}"),
+        ({"noise_shape": "round"}, "{'learnt', 'gaussian'}"),
+        ({"outliers": "drop"}, "{'doubt', 'trust'}"),
+    ]:
+        [(name, value)] = settings.items()
+        message = f"The {name!r} parameter of SPNGPRegressor must be a str among {allowed}. Got {value!r} instead."
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            SPNGPRegressor(**settings).fit(X, y)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from spngp.estimators.scaling import Columns
 
 from spngp import SPNGPRegressor
+from spngp.estimators.scaling import Columns
 
 
 @pytest.mark.parametrize(("n", "hyperparameters"), [(300, "tied"), (2_000, "adaptive")])

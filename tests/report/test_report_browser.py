@@ -199,3 +199,16 @@ def test_an_old_browser_still_has_the_tables(browser, report):
     assert "need a browser of 2023 or later" in page.locator("#notice").inner_text()
     assert page.locator("#surprises td").count() > 0
     page.close()
+
+
+def test_one_row_is_not_called_rows(browser, tmp_path):
+    X = np.arange(4.0)[:, np.newaxis]
+    model = SPNGPRegressor(max_leaf_size=1, overlap=1, hyperparameters="fixed").fit(X, [0.0, 1.0, 0.0, 2.0])
+    opened = Opened(browser, write_report(model, tmp_path / "report.html"), 1280)
+    options = opened.page.locator("#region option").all_inner_texts()
+    shown = opened.page.locator("body").inner_text()
+    opened.page.close()
+    assert options
+    assert all(option.split(": ")[1].startswith("1 row,") for option in options)
+    assert "sees 1 row beyond the border" in shown
+    assert not re.search(r"\b1 (rows|regions|inputs)\b", shown)

@@ -316,4 +316,4 @@ def test_fit_and_predict_say_the_same_of_a_folder_that_is_not_there(tmp_path, mo
         run("fit", "d.csv", "-t", "y", "-o", "nowhere/x.csv"),
         run("predict", "m.spngp", "d.csv", "-o", "nowhere/x.csv"),
     ]
-    assert told[0] == told[1] == (2, "", "spngp: nowhere: No such directory\n")
+    assert told[0] == told[1] == (2, "", "spngp: nowhere: No such directory; make it first\n")

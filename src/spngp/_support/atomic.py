@@ -45,8 +45,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.chmod(temporary, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = str(path)  # a full disk, say: which file it was for
         raise
     _sync_directory(target.parent)
 

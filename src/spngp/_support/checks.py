@@ -28,14 +28,14 @@ def as_floats(values: Any, name: str) -> Array:
         if kind not in "cUSMmV" and not (kind == "O" and _holds_text(array)):
             floats = np.asarray(array, dtype=np.float64)
     except OverflowError:
-        raise ValueError(f"{name} must fit into double precision, got {_shown(values)}") from None
+        raise ValueError(f"{name} must fit into double precision, got {shown(values)}") from None
     except (TypeError, ValueError) as error:
         if "inhomogeneous" in str(error):
-            raise ValueError(f"{name} must have rows of one length, got {_shown(values)}") from None
+            raise ValueError(f"{name} must have rows of one length, got {shown(values)}") from None
     if kind == "c":
         raise ValueError(f"{name} must be real, got complex numbers")
     if floats is None:
-        raise ValueError(f"{name} must be numeric, got {_shown(values)}")
+        raise ValueError(f"{name} must be numeric, got {shown(values)}")
     return floats
 
 
@@ -44,7 +44,8 @@ def _holds_text(array: Any) -> bool:
     return any(isinstance(value, str | bytes | np.datetime64 | np.timedelta64) for value in array.flat)
 
 
-def _shown(values: Any) -> str:
+def shown(values: Any) -> str:
+    """A value for an error: on one line, and no longer than 60 characters."""
     text = repr(values).replace("\n", " ")
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -17,7 +17,7 @@ class Progress:
     """
 
     def __init__(self, enabled: bool) -> None:
-        self._enabled = enabled and sys.stderr.isatty()
+        self._enabled = enabled and sys.stderr is not None and sys.stderr.isatty()
         self._lock = threading.Lock()  # leaves report from several threads
         self._bar: Any = None
 

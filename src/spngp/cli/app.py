@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from spngp._version import __version__
 from spngp.cli import data, demo, evaluate, fit, inspect, predict, report, reproduce
 from spngp.cli.failures import describe
-from spngp.cli.terminal import note
+from spngp.cli.terminal import ClosedOutput, flush_output, note
 
 _ClickException: Any = typer.BadParameter.__mro__[2]  # wherever this version of Typer keeps it
 
@@ -34,10 +34,14 @@ class CommandLine(TyperGroup):
         verbose = "--verbose" in arguments[:end]
         arguments = [argument for i, argument in enumerate(arguments) if i >= end or argument != "--verbose"]
         extra["standalone_mode"] = False
+        sys.stdout = sys.stdout or ClosedOutput()
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
-                result = super().main(arguments, *rest, **extra)
+                try:
+                    result = super().main(arguments, *rest, **extra)
+                finally:
+                    flush_output()
         except _ClickException as error:
             context = getattr(error, "ctx", None)
             where = context.command_path if context is not None else "spngp"
@@ -45,7 +49,8 @@ class CommandLine(TyperGroup):
             sys.exit(2)
         except (Exception, KeyboardInterrupt, typer.Abort) as error:
             if verbose:
-                traceback.print_exc()
+                for line in traceback.format_exc().splitlines():
+                    note(line)
             line, code = describe(KeyboardInterrupt() if isinstance(error, typer.Abort) else error)
             note(f"spngp: {line}")
             sys.exit(code)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from spngp.cli.terminal import console, print_json, print_table
+from spngp.cli.terminal import print_json, print_line, print_table
 
 commands = typer.Typer(rich_markup_mode="rich")
 
@@ -44,7 +44,7 @@ def list_sets(as_json: Annotated[bool, typer.Option("--json", help="Print JSON i
         ]
         print_table(title, ("name", "what", "where", "N", "D_X", "D_Y"), rows, text_columns=3)
     if not all(item.available for item in found):
-        console().print("spngp data fetch NAME tells how to get one that is missing or damaged.")
+        print_line("spngp data fetch NAME tells how to get one that is missing or damaged.")
 
 
 @commands.command(epilog="Example: [bold]spngp data fetch kin40k[/bold]")
@@ -60,6 +60,6 @@ def fetch(
     from spngp.datasets import find, status
 
     for path in fetch_files(name, mirror):
-        console().print(path, soft_wrap=True)
+        print_line(str(path))
     if not find(name).files:
-        console().print(f"{name}: nothing to fetch ({status(find(name)).where})")
+        print_line(f"{name}: nothing to fetch ({status(find(name)).where})")

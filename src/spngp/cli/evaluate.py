@@ -16,13 +16,15 @@ def evaluate(
 ) -> None:
     """Measure accuracy and calibration on a table that holds the targets.
 
-    RMSE and CRPS are in the target's units, NLPD in nats; lower is better. A calibrated model's intervals hold as often
-    as they say, and its PIT histogram is flat.
+    RMSE and CRPS are in the target's units, NLPD in nats; lower is better.
+
+    A calibrated model's intervals hold as often as they say, and its PIT histogram is flat.
     """
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
     from spngp.cli.scores import Scores, one_target
-    from spngp.cli.terminal import print_json
+    from spngp.cli.terminal import check_printing, print_json
 
+    check_printing()
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from spngp.cli.characters import visible
+
 # Which extra brings a package that the core does without.
 EXTRAS = {
     "typer": "cli",
@@ -44,4 +46,4 @@ def describe(error: BaseException) -> tuple[str, int]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))

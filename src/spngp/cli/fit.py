@@ -25,6 +25,7 @@ def fit(
     no_holdout: Annotated[bool, typer.Option("--no-holdout", help="Hold out and measure nothing.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Of everything random; 0 by default.")] = None,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; one on each core by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write even over a file that is no model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     features: Annotated[
         list[str] | None,
@@ -84,7 +85,9 @@ def fit(
     A share of the rows is held out, and a model of the others is measured on them; the one that is saved is then learnt
     from all rows. That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
     """
-    from spngp.cli.settings import assignments, comma_separated, fit_settings
+    from spngp.cli.outputs import check_output
+    from spngp.cli.settings import assignments, check_values, comma_separated, fit_settings
+    from spngp.cli.terminal import check_printing
 
     settings = fit_settings(
         config,
@@ -118,6 +121,9 @@ def fit(
         raise typer.BadParameter(f"must be at least 0 and below 1, got {settings.holdout}", param_hint="--holdout")
     if settings.seed < 0:
         raise typer.BadParameter(f"must be a whole number >= 0, got {settings.seed}", param_hint="--seed")
+    check_values(settings)
+    check_output(settings.output, [data, config], "model", force)
+    check_printing()
     summary = _fit(data, settings, quiet=as_json)
     if as_json:
         from spngp.cli.terminal import print_json
@@ -135,13 +141,13 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     import numpy as np
 
     from spngp import SPNGPRegressor
+    from spngp._support.wording import counted
     from spngp.cli.terminal import note
     from spngp.tables.reading import Source
     from spngp.tables.schema import Declaration, learn_schema
     from spngp.tables.values import Reader
 
     started = time.perf_counter()
-    check_writable(settings.output)
     source = Source(data)
     declaration = Declaration(
         targets=settings.target,
@@ -160,7 +166,9 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     known = ~np.isnan(Y).all(axis=1)
     _check_targets(Y, schema.targets, source.name)
     if not known.all():
-        note(f"spngp: {source.name}: {int((~known).sum()):,} rows without a target are left out")
+        missing = int((~known).sum())
+        left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
+        note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
 
     def fitted(rows: Any) -> SPNGPRegressor:
@@ -209,53 +217,47 @@ def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:
     return found
 
 
-def check_writable(path: str) -> None:
-    """Before hours of work: whether there is a place for the result."""
-    from pathlib import Path
-
-    if str(path) == "-":
-        raise ValueError("a model cannot be written to standard output")
-    if Path(path).is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(path))
-    if not Path(path).resolve().parent.is_dir():
-        raise FileNotFoundError(2, "No such directory", str(Path(path).parent))
-
-
 def _check_targets(Y: Any, names: Any, source: str) -> None:
     import numpy as np
+
+    from spngp._support.wording import counted
 
     for k, name in enumerate(names):
         values = Y[~np.isnan(Y[:, k]), k]
         if values.size == 0:
             raise ValueError(f"{source}: target {name!r} has no values")
         if (values == values[0]).all():
-            raise ValueError(f"{source}: target {name!r} is constant ({values[0]:g} in {values.size:,} rows)")
+            raise ValueError(f"{source}: target {name!r} is constant ({values[0]:g} in {counted(values.size, 'row')})")
 
 
 def _show_scores(held_out: dict[str, Any], n_learnt: int) -> None:
-    from spngp.cli.terminal import console, print_table
+    from spngp._support.wording import counted
+    from spngp.cli.terminal import print_line, print_table
 
     scores = {name: item for name, item in held_out.items() if item is not None}
     if scores:
+        n_rows = counted(max(item["rows"] for item in scores.values()), "row")
         print_table(
-            f"On {max(item['rows'] for item in scores.values()):,} rows held out, by a model of the other {n_learnt:,}",
+            f"On {n_rows} held out, by a model of the other {n_learnt:,}",
             ("target", "RMSE", "std of target", "NLPD", "CRPS", "90 % interval holds"),
             [
                 (name, s["rmse"], s["std_of_target"], s["nlpd"], s["crps"], f"{s['coverage']['0.9']:.0%}")
                 for name, s in scores.items()
             ],
         )
-        console().print()
+        print_line()
 
 
 def _show_saved(summary: dict[str, Any]) -> None:
-    from spngp.cli.terminal import console, megabytes, shortened
+    from spngp._support.wording import counted
+    from spngp.cli.terminal import megabytes, print_line, shortened
 
     inputs = summary["inputs"]
     if summary["held_out"]:
-        console().print(f"The model saved is learnt from all {summary['rows']:,} rows, those held out included.")
-    console().print(
-        f"{summary['data']}: {summary['rows']:,} rows, {len(inputs)} input{'s' if len(inputs) > 1 else ''} "
-        f"({shortened(inputs)}), {summary['regions']:,} regions, {summary['experts']:,} experts"
+        print_line(f"The model saved is learnt from all {counted(summary['rows'], 'row')}, those held out included.")
+    print_line(
+        f"{summary['data']}: {counted(summary['rows'], 'row')}, {counted(len(inputs), 'input')} ({shortened(inputs)}), "
+        f"{counted(summary['regions'], 'region')}, {counted(summary['experts'], 'expert')}",
+        wrap=True,
     )
-    console().print(f"{summary['model']}: {megabytes(summary['bytes'])}, in {summary['seconds']:.1f} s")
+    print_line(f"{summary['model']}: {megabytes(summary['bytes'])}, in {summary['seconds']:.1f} s")

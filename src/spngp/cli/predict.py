@@ -34,6 +34,7 @@ def predict(
     ] = False,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write even over a model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
 ) -> None:
     """Predict the rows of a table: mean and standard deviation of each, and more on request.
@@ -46,9 +47,10 @@ def predict(
     import numpy as np
 
     from spngp._support.progress import Progress
-    from spngp.cli.fit import check_writable
+    from spngp._support.wording import counted
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
-    from spngp.cli.terminal import note, print_json
+    from spngp.cli.outputs import check_output
+    from spngp.cli.terminal import check_printing, note, print_json
     from spngp.tables.writing import TableWriter
 
     if as_json and output == "-":
@@ -59,9 +61,10 @@ def predict(
     levels = _levels(quantiles)
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter(f"must lie between 0 and 1, got {interval}", param_hint="--interval")
+    check_output(output, [model, data], "table", force)
+    if as_json or output == "-":
+        check_printing()
     started = time.perf_counter()
-    if output != "-":
-        check_writable(output)
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs
@@ -80,7 +83,7 @@ def predict(
     if as_json:
         print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})
     elif output != "-":
-        note(f"{output}: {writer.n_rows:,} rows predicted in {seconds:.1f} s")
+        note(f"{output}: {counted(writer.n_rows, 'row')} predicted in {seconds:.1f} s")
 
 
 def _levels(quantiles: str | None) -> list[float]:

@@ -15,6 +15,7 @@ def report(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = "report.html",
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
     impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write even over a model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write an interactive report: one HTML file that needs no network.
@@ -23,13 +24,15 @@ def report(
     """
     import numpy as np
 
-    from spngp.cli.fit import check_writable
     from spngp.cli.opening import TableForModel, open_model, target_names
-    from spngp.cli.terminal import megabytes, note, print_json
+    from spngp.cli.outputs import check_output
+    from spngp.cli.terminal import check_printing, megabytes, note, print_json
     from spngp.report import write_report
     from spngp.tables.schema import TableSchema
 
-    check_writable(output)
+    check_output(output, [model, data], "report", force)
+    if as_json:
+        check_printing()
     estimator = open_model(model)
     X = y = None
     schema = getattr(estimator, "table_", TableSchema((), ()))

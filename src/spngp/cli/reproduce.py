@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spngp.cli.failures import CheckFailed
-from spngp.cli.terminal import console, note
+from spngp.cli.terminal import check_printing, note, print_line
 
 
 def reproduce(
@@ -26,11 +26,14 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper anew, with today's settings beside the paper's own.
 
-    Finished parts are kept: a run that was interrupted goes on. Experiments whose data sets are not on this machine are
-    left out by name; spngp data list tells which are.
+    Finished parts are kept: a run that was interrupted goes on.
+
+    Experiments whose data sets are not on this machine are left out by name; spngp data list tells which are.
     """
+    from spngp.cli.outputs import make_folder
     from spngp.experiments import runner
 
+    check_printing()
     folder = output or Path("results/quick" if quick else "results")
     names = runner.chosen(name)
     skipped = []
@@ -40,7 +43,8 @@ def reproduce(
             skipped.append(f"{each}: skipped, needs {', '.join(missing)} (see spngp data fetch {missing[0]})")
             note(skipped[-1])
             continue
+        make_folder(folder / each)
         page = runner.run(each, folder, quick, note)
-        console().print(page, soft_wrap=True)
+        print_line(str(page))
     if len(skipped) == len(names):
         raise CheckFailed("nothing was run: " + "; ".join(skipped))

@@ -5,11 +5,19 @@ The file uses the names of the options, with or without dashes: ``max-leaf-size 
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+import typer
+
+_WORDS = {
+    "structure": ("compact", "random", "equal-width"),
+    "hyperparameters": ("adaptive", "tied", "independent", "fixed"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,40 @@ def fit_settings(config: str | None, given: Mapping[str, Any]) -> FitSettings:
     return FitSettings(**values)
 
 
+def check_values(settings: FitSettings) -> None:
+    """Raise an error in the command line's words where the estimator's would be Python's."""
+    from spngp.estimators.constraints import LARGEST_OVERLAP
+
+    for name, words in _WORDS.items():
+        value = getattr(settings, name)
+        if value is not None and value not in words:
+            raise _wrong(name, f"{', '.join(words[:-1])} or {words[-1]}", repr(value))
+    ranges: dict[str, tuple[str, Callable[[float], bool]]] = {
+        "overlap": (f"at least 0 and at most {LARGEST_OVERLAP:g}", lambda x: 0 <= x <= LARGEST_OVERLAP),
+        "max_leaf_size": ("at least 1", lambda x: x >= 1),
+        "n_partitions": ("at least 1", lambda x: x >= 1),
+        "noise_variance": ("at least 0", lambda x: 0 <= x < math.inf),
+        "memory_limit": ("above 0", lambda x: 0 < x < math.inf),
+        "jobs": ("a number other than 0, -1 for one on each core", lambda x: x != 0),
+    }
+    for name, (allowed, holds) in ranges.items():
+        value = getattr(settings, name)
+        if value is not None and not holds(value):
+            raise _wrong(name, allowed, f"{value:g}")
+
+
+def _wrong(name: str, allowed: str, seen: str) -> typer.BadParameter:
+    return typer.BadParameter(f"must be {allowed}, got {seen}", param_hint=f"--{name.replace('_', '-')}")
+
+
 def _from_file(path: str) -> dict[str, Any]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
         entries = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is not TOML that can be read: it is nested too deep") from None
     known = {item.name for item in fields(FitSettings)}
     values = {}
     for entry, value in entries.items():

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spngp._support.wording import counted
 from spngp.datasets.registry import REGISTRY, Entry, File
 
 FOLDER_VARIABLE = "SPNGP_DATA"
@@ -142,13 +143,10 @@ def _what_to_do(entry: Entry, file: File) -> str:
     return (
         f"the data set {entry.name!r} is not on this machine and {file.name} has no known download address: put it at "
         f"{places}{to_set}, or set ${MIRROR_VARIABLE} to a web folder that holds it. It is a {packed}CSV table with "
-        f"one line of column names and {file.rows} rows of {entry.inputs} inputs followed by {_count(entry.outputs)}, "
+        f"one line of column names and {file.rows} rows of {counted(entry.inputs, 'input')} followed by "
+        f"{counted(entry.outputs, 'output')}, "
         f"made from {entry.home}{note}; SHA-256 {file.sha256} (verify=False accepts your own conversion)"
     )
-
-
-def _count(outputs: int) -> str:
-    return "1 output" if outputs == 1 else f"{outputs} outputs"
 
 
 def download(file: File, url: str, folder: Path) -> Path:

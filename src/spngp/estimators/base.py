@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from spngp._support.checks import as_outputs, refuse_masked
 from spngp._support.locks import lock_of
 from spngp._support.types import Array
+from spngp.estimators.input_faults import fault_of, holds_times
 from spngp.estimators.scaling import check_inputs
 from spngp.network.units import Units
 
@@ -61,7 +62,17 @@ class Regressor(RegressorMixin, BaseEstimator):
 
     def _checked_inputs(self, X: Any, reset: bool) -> Array:
         refuse_masked(X, "X")
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
+        try:
+            checked = np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
+        except (TypeError, ValueError, OverflowError) as error:
+            # names that do not match say more than the values of a column that should not be there
+            fault = None if "feature names" in str(error) else fault_of(X)
+            if fault is None:
+                raise
+            raise fault from None
+        if holds_times(X) and (fault := fault_of(X)) is not None:
+            raise fault
+        return checked
 
     def _checked_outputs(self, y: Any, n_rows: int, reset: bool) -> Array:
         if y is None:

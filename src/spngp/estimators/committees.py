@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.checks import as_generator
@@ -21,6 +21,7 @@ from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.estimators.base import Regressor
 from spngp.estimators.committee_rules import RULES
+from spngp.estimators.constraints import Words
 from spngp.estimators.expert_groups import affordable, compact_groups, random_groups
 from spngp.estimators.planning import templates
 from spngp.estimators.scaling import Scaling, check_outputs
@@ -66,8 +67,8 @@ class _Committee(Regressor):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": "no_validation",
         "n_experts": [Interval(Integral, 1, None, closed="left"), None],
-        "assignment": [StrOptions({"random", "regions"})],
-        "hyperparameters": [StrOptions({"tied", "fixed"})],
+        "assignment": [Words("random", "regions")],
+        "hyperparameters": [Words("tied", "fixed")],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from spngp._support.locks import lock_of
 from spngp._support.types import RandomState
+from spngp.estimators.constraints import LARGEST_OVERLAP, Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import check_inputs, check_outputs
@@ -100,15 +101,21 @@ class SPNGPRegressor(NetworkModel):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernels": "no_validation",
-        "structure": [StrOptions({"compact", "random", "equal-width"}), Compact, EqualWidth, RandomAxes],
+        "structure": [
+            Words(
+                *("compact", "random", "equal-width"),
+                instances=(Compact, EqualWidth, RandomAxes),
+                called="a strategy of spngp.structure",
+            )
+        ],
         "max_leaf_size": [Interval(Integral, 1, None, closed="left")],
         "n_partitions": [Interval(Integral, 1, None, closed="left")],
-        "overlap": [Interval(Real, 0, None, closed="left"), None],
+        "overlap": [Interval(Real, 0, LARGEST_OVERLAP, closed="both"), None],
         "margin": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "hyperparameters": [StrOptions({"fixed", "tied", "independent", "adaptive"})],
+        "hyperparameters": [Words("adaptive", "tied", "independent", "fixed")],
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
-        "noise_shape": [StrOptions({"learnt", "gaussian"})],
-        "outliers": [StrOptions({"doubt", "trust"})],
+        "noise_shape": [Words("learnt", "gaussian")],
+        "outliers": [Words("doubt", "trust")],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -234,10 +241,10 @@ class GPRegressor(NetworkModel):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": "no_validation",
-        "hyperparameters": [StrOptions({"tied", "fixed"})],
+        "hyperparameters": [Words("tied", "fixed")],
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
-        "noise_shape": [StrOptions({"learnt", "gaussian"})],
-        "outliers": [StrOptions({"doubt", "trust"})],
+        "noise_shape": [Words("learnt", "gaussian")],
+        "outliers": [Words("doubt", "trust")],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],

@@ -17,6 +17,7 @@ import numpy as np
 from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, PackedGram, Square
 from spngp._support.checks import as_count, as_floats, as_generator
 from spngp._support.types import Array, Indices, RandomState
+from spngp._support.wording import counted
 from spngp.gp.evidence import LOG_2PI, out_of_range
 from spngp.gp.prior import Prior, overflow_is_checked
 from spngp.gp.row_weights import Repeats, merge
@@ -318,7 +319,7 @@ class ExactGP(Prior):
         return X
 
     def __repr__(self) -> str:
-        rows = f", {self.n_own} rows" if self.n_own else ""
+        rows = f", {counted(self.n_own, 'row')}" if self.n_own else ""
         context = f" and {self.n_context} of context" if self.n_context else ""
         return f"ExactGP({self.kernel!r}, noise_variance={self.noise_variance:g}{rows}{context})"
 

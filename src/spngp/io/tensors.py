@@ -10,6 +10,7 @@ import json
 import math
 import mmap
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 DTYPES = frozenset(_DTYPES.values())
 
 _KEY = "spngp"  # of our own metadata, in the format's
+_START = b'{"__metadata__":{"spngp":'  # of the header, after its length
 _LARGEST_HEADER = 100_000_000  # the format's own limit
 
 # How files begin that people mistake for models.
@@ -61,11 +63,27 @@ def checksum(array: NDArray[Any]) -> int:
 
 def write(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
     """Write C-ordered arrays; what was at ``path`` stays until the new file is whole and on the disk."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     with replacing(path) as temporary:
         # one entry: the package writes several in any order, and equal models should be equal files
-        save_file(dict(tensors), str(temporary), metadata={_KEY: json.dumps(metadata)})
+        try:
+            save_file(dict(tensors), str(temporary), metadata={_KEY: json.dumps(metadata)})
+        except SafetensorError as error:
+            raise _as_os_error(error) from None
+
+
+def _as_os_error(error: Exception) -> OSError:
+    """What the package says about a full disk and the like: it keeps the system's error as text only."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(str(error)) if number is None else OSError(int(number[1]), os.strerror(int(number[1])))
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those that :func:`write` makes, whole or not."""
+    with open(path, "rb") as file:
+        return file.read(8 + len(_START))[8:] == _START
 
 
 class TensorFile:

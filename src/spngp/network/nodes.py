@@ -10,6 +10,7 @@ import numpy as np
 
 from spngp._support.checks import as_count, as_floats, as_rows
 from spngp._support.types import Array, Indices, RandomState
+from spngp._support.wording import counted
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, Parameter
@@ -327,7 +328,7 @@ class Leaf(Node):
 
     def _summary(self, depth: int) -> str:
         output = f", output={self.output}" if self.output else ""
-        rows = f", {self.gp.n_own} rows" if self.gp.n_own else ""
+        rows = f", {counted(self.gp.n_own, 'row')}" if self.gp.n_own else ""
         return f"Leaf({self.kernel!r}, noise_variance={self.noise_variance:g}{output}{rows})"
 
 

@@ -10,6 +10,7 @@ from scipy.stats import binom
 from spngp import metrics
 from spngp._support.checks import as_floats
 from spngp._support.types import Array
+from spngp._support.wording import counted
 from spngp.plotting import _style
 from spngp.plotting.lines import one_column, one_output
 from spngp.predictive import GaussianMixture
@@ -86,7 +87,7 @@ class CalibrationDisplay:
         band = binom.ppf([[0.025], [0.975]], n, levels) / n
         axes[1].fill_between(levels, *band, **grey)
         axes[1].plot([0, 1], [0, 1], color=_style.foreground(), lw=1, ls="--", label="calibrated")
-        axes[1].plot(levels, coverage_curve(self.pit, levels), color=_style.VERMILION, lw=1.8, label=f"{n} rows")
+        axes[1].plot(levels, coverage_curve(self.pit, levels), color=_style.VERMILION, lw=1.8, label=counted(n, "row"))
         axes[1].set(xlabel="probability of the central interval", ylabel="share of observations inside")
         axes[1].set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes[1].legend(loc="upper left", frameon=False)

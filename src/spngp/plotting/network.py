@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from spngp._support.wording import counted
 from spngp.network import Leaf, Node, Product, Split, Sum
 from spngp.plotting import _style
 from spngp.plotting.layout import Layout, layered
@@ -192,7 +193,7 @@ class NetworkDisplay:
         if isinstance(node, Leaf):
             return self._leaf_text(node).split("\n")
         if not has_children:
-            return [f"{sum(1 for _ in node.responsibilities())} leaves"]
+            return [counted(sum(1 for _ in node.responsibilities()), "leaf", "leaves")]
         if isinstance(node, Split):
             name = f"x{node.axis}" if self._names is None else str(self._names[node.axis])
             return [name, " | ".join(f"{self._position(node.axis, cut):.4g}" for cut in node.at)]
@@ -250,7 +251,7 @@ class NetworkDisplay:
 
 
 def _leaf_text(leaf: Leaf) -> str:
-    rows = f"\n{leaf.gp.n_own} rows" if leaf.gp.n_own else ""
+    rows = f"\n{counted(leaf.gp.n_own, 'row')}" if leaf.gp.n_own else ""
     return short_name(leaf.kernel).replace(" + ", "\n+ ") + rows
 
 

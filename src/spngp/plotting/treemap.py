@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from spngp._support.checks import as_count
+from spngp._support.wording import counted
 from spngp.plotting import _style
 from spngp.plotting.expert_regions import ExpertRegion, box_sides, expert_regions
 from spngp.plotting.lines import input_names
@@ -109,7 +110,7 @@ class RegionsDisplay:
             face = colour.to_rgba(value)
             ax.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=ax.get_facecolor(), lw=1.5))
             if width > 0.16 and height > 0.09:
-                text = "\n".join([f"{region.rows} rows", *self._sides(region, width, height)])
+                text = "\n".join([counted(region.rows, "row"), *self._sides(region, width, height)])
                 ink = "white" if value < 0.5 * (low + high) else "black"
                 ax.text(x + 0.012, y + 0.015, text, color=ink, fontsize=7.5, va="top", parse_math=False, clip_on=True)
         ax.set(xlim=(0, 1.6), ylim=(1, 0))

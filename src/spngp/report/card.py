@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array
+from spngp._support.wording import counted
 from spngp.noise import GAUSSIAN
 from spngp.report.accuracy import Scores
 from spngp.report.judged import Judged, training_range
@@ -15,9 +16,9 @@ from spngp.report.text import Cell, escaped, number, percent, table
 
 def subtitle(model: Any, X: Array, outputs: list[str]) -> str:
     """What was fitted, in a line."""
-    inputs = f"{X.shape[1]} input{'s' if X.shape[1] > 1 else ''}"
     shown = ", ".join(outputs[:3]) + (", …" if len(outputs) > 3 else "")
-    return f"{type(model).__name__} for {shown}, learnt from {X.shape[0]:,} rows of {inputs}"
+    rows, inputs = counted(X.shape[0], "row"), counted(X.shape[1], "input")
+    return f"{type(model).__name__} for {shown}, learnt from {rows} of {inputs}"
 
 
 def sentence(found: list[Scores], outputs: list[str], judged: Judged) -> str:
@@ -31,7 +32,8 @@ def sentence(found: list[Scores], outputs: list[str], judged: Judged) -> str:
     of = f" of {outputs[0]}" if len(outputs) > 1 else ""
     sample = f" (a random sample out of {judged.n_given:,})" if judged.n_given > judged.X.shape[0] else ""
     return (
-        f"On {first.n:,} rows it had not seen{sample}, predictions{of} are typically off by {number(first.rmse, 3)}. "
+        f"On {counted(first.n, 'row')} it had not seen{sample}, predictions{of} are typically off by "
+        f"{number(first.rmse, 3)}. "
         f"Its 95\u00a0% intervals hold {percent(first.coverage[0.95])} of the observations, {first.verdict}."
     )
 

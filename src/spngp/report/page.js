@@ -18,6 +18,8 @@
   // Plotly reads markup and entities in its labels.
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
+  const counted = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
+
   async function loadPlotly() {
     if (typeof DecompressionStream === "undefined") {
       throw new Error("charts need a browser of 2023 or later");
@@ -181,7 +183,7 @@
     };
     dark.onchange = () => { if (all.y) cards.forEach((made) => drawCard(made, start)); }; // points are black or white
     $("slices-left").hidden = !all.left;
-    $("slices-left").textContent = `${all.left} more inputs have less effect and are not shown.`;
+    $("slices-left").textContent = all.left === 1 ? "1 more input has less effect and is not shown." : `${all.left} more inputs have less effect and are not shown.`;
     const legend = data.kernels.length > 1 ? data.kernels : [];
     $("kernel-legend").replaceChildren(...legend.map((name, k) => {
       const entry = element("span");
@@ -227,7 +229,7 @@
       const details = element("details");
       details.open = i === 0;
       details.append(element("summary", `${expert.kernel}: ${expert.share} here, noise ${expert.noise}`));
-      details.append(element("p", `Log evidence ${expert.evidence}; sees ${expert.context} rows beyond the border.`, "note"));
+      details.append(element("p", `Log evidence ${expert.evidence}; sees ${expert.context} beyond the border.`, "note"));
       details.append(parameterTable(expert.parameters));
       return details;
     });
@@ -247,14 +249,14 @@
   function drawRegions(all) {
     const select = $("region");
     select.replaceChildren(...all.items.map((item, i) => {
-      const option = element("option", `${i + 1}: ${item.rows.toLocaleString("en")} rows${item.box.length ? ", " + item.box.join(", ") : ""}`);
+      const option = element("option", `${i + 1}: ${counted(item.rows, "row")}${item.box.length ? ", " + item.box.join(", ") : ""}`);
       option.value = i;
       return option;
     }));
     const colours = all.items.map((item) => item.evidence);
     const trace = (chosen) => ({
       type: "treemap", labels: all.items.map((_, i) => `${i + 1}`), parents: all.items.map(() => ""), ids: all.items.map((_, i) => `r${i}`),
-      values: all.items.map((item) => item.size), text: all.items.map((item) => `${item.rows.toLocaleString("en")} rows`),
+      values: all.items.map((item) => item.size), text: all.items.map((item) => counted(item.rows, "row")),
       textinfo: "label+text", textposition: "middle center", branchvalues: "total", sort: false, tiling: { packing: "squarify", pad: 2 },
       hovertemplate: "region %{label}<br>%{text}<br>%{color:.3f} nats per row<extra></extra>", pathbar: { visible: false },
       marker: {
@@ -280,7 +282,7 @@
     select.onchange = () => choose(Number(select.value));
     choose(0);
     $("regions-left").hidden = all.total === all.items.length;
-    $("regions-left").textContent = `The ${all.items.length} largest of ${all.total.toLocaleString("en")} regions.`;
+    $("regions-left").textContent = `The ${all.items.length} largest of ${counted(all.total, "region")}.`;
   }
 
   async function drawAll() {

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from spngp._support.wording import counted
 from spngp.plotting.expert_regions import box_sides, expert_regions
 from spngp.plotting.names import short_label
 from spngp.report.judged import Judged
@@ -56,7 +57,7 @@ def _expert(record: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
         "share": percent(record["share"]),
         "noise": number(record["noise_std"]),
         "evidence": number(record["log_evidence"]),
-        "context": f"{record['context_rows']:,}",
+        "context": counted(record["context_rows"], "row"),
         "parameters": parameter_table(record["parameters"], inputs),
     }
 

@@ -160,6 +160,8 @@ class _Reopened:
 
     def __init__(self, path: str | Path) -> None:
         self._path = None if str(path) == "-" else str(path)
+        if self._path is None and sys.stdin is None:
+            raise ValueError("standard input is closed; give a file, or pipe the rows in")
         self._input: Any = sys.stdin.buffer if self._path is None else None
         self._head = b""
         if self._path is not None:

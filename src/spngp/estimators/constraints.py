@@ -1,0 +1,40 @@
+"""Allowed parameter values, in scikit-learn's way of stating them, told in an order and in words that people read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils._param_validation import StrOptions
+
+LARGEST_OVERLAP = 1e9  # context rows per own row: more than there are rows, and its square is still a float
+
+
+class Words(StrOptions):
+    """One of a few words, or an instance of one of a few classes.
+
+    Parameters
+    ----------
+    *words : str
+        In the order in which an error lists them.
+    instances : tuple of type
+    called : str
+        What an error calls these instances.
+
+    Examples
+    --------
+    >>> from spngp.estimators.constraints import Words
+    >>> print(Words("doubt", "trust"))
+    a str among {'doubt', 'trust'}
+    """
+
+    def __init__(self, *words: str, instances: tuple[type, ...] = (), called: str = "") -> None:
+        super().__init__(set(words))
+        self._instances = instances
+        self._told = f"a str among {{{', '.join(map(repr, words))}}}" + (f" or {called}" if called else "")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether the value is allowed."""
+        return isinstance(val, self._instances) or bool(super().is_satisfied_by(val))
+
+    def __str__(self) -> str:
+        return self._told
