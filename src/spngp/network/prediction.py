@@ -69,6 +69,25 @@ def route_to_leaves(root: Node, X: Array) -> Routed:
     )
 
 
+def most_components(root: Node, X: Array) -> int:
+    """How many leaves speak for the row of X, and the output, that most speak for."""
+    return _most(_slots(route_to_leaves(root, X)))
+
+
+def _slots(routed: Routed) -> list[Indices]:
+    """For each leaf, which component of each of its rows' mixtures it is."""
+    used = np.zeros(routed.shape, dtype=np.intp)
+    slots = []
+    for rows, column in zip(routed.rows, routed.columns, strict=True):
+        slots.append(used[rows, column])
+        used[rows, column] += 1
+    return slots
+
+
+def _most(slots: list[Indices]) -> int:
+    return max((int(own.max()) + 1 for own in slots), default=1)
+
+
 class Components(NamedTuple):
     """What every leaf that a row reaches says about it; arrays of shape (rows, outputs, components)."""
 
@@ -81,12 +100,8 @@ class Components(NamedTuple):
 def components(root: Node, X: Array, n_jobs: int | None) -> Components:
     """Each leaf whose box holds a row is a component there, with its path weight; −inf where there is none."""
     routed = route_to_leaves(root, X)
-    used = np.zeros(routed.shape, dtype=np.intp)
-    slots = []  # which component of each of its rows' mixtures a leaf is
-    for rows, column in zip(routed.rows, routed.columns, strict=True):
-        slots.append(used[rows, column])
-        used[rows, column] += 1
-    shape = (*routed.shape, int(used.max(initial=1)))
+    slots = _slots(routed)
+    shape = (*routed.shape, _most(slots))
     found = Components(np.full(shape, -np.inf), np.zeros(shape), np.ones(shape), np.zeros(shape))
 
     def predict_leaf(i: int) -> None:

@@ -15,6 +15,8 @@ import pyarrow.parquet
 
 from spngp._atomic import replacing
 
+_CELLS = 2**16  # of CSV written at a time: as Python objects and as text they take twenty times the memory of numbers
+
 
 class TableWriter:
     """Writes batches of rows to a sink that is open already; see :meth:`open`."""
@@ -52,13 +54,18 @@ class TableWriter:
                 self._writer = pa.parquet.ParquetWriter(self._sink, batch.schema)
             self._writer.write_batch(batch)
         else:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            if self.n_rows == 0:
-                writer.writerow(batch.schema.names)
-            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-            self._sink.write(text.getvalue().encode())
+            step = max(1, _CELLS // batch.num_columns)
+            for start in range(0, max(batch.num_rows, 1), step):
+                self._write_text(batch.slice(start, step), header=self.n_rows == start == 0)
         self.n_rows += batch.num_rows
+
+    def _write_text(self, rows: pa.RecordBatch, header: bool) -> None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if header:
+            writer.writerow(rows.schema.names)
+        writer.writerows(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+        self._sink.write(text.getvalue().encode())
 
     def _close(self) -> None:
         if self._writer is not None:
