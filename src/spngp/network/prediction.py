@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from spngp._parallel import map_leaves
+from spngp._parallel import map_leaves, one_blas_thread
 from spngp._typing import Array, Indices
 from spngp._validation import as_rows
 from spngp.network.box import Box
@@ -145,6 +145,7 @@ def average(root: Node, X: Array, value: Callable[[Leaf, Array], Array | float],
     return total
 
 
+@one_blas_thread()
 def covariance(root: Node, X: Any, latent: bool) -> Array:
     """Covariance by the law of total covariance at sums and block by block elsewhere, bottom up."""
     X = as_rows(X)

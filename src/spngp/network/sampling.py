@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from spngp._parallel import one_blas_thread
 from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_generator, as_rows
 from spngp.network.conditioning import check_inputs
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
 
+@one_blas_thread()
 def sample(
     root: Node,
     X: Any,
