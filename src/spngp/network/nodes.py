@@ -12,7 +12,7 @@ from spngp._typing import Array, Indices, RandomState
 from spngp._validation import as_count, as_floats, as_rows
 from spngp.kernels import Kernel, Parameter
 from spngp.leaf import ExactGP
-from spngp.network import conditioning, induced, prediction, sampling
+from spngp.network import conditioning, flat, induced, prediction, sampling
 from spngp.network.box import Box
 from spngp.predictive import GaussianMixture
 
@@ -49,8 +49,7 @@ class Node(ABC):
         raise AttributeError(f"{type(self).__name__} nodes cannot be changed; build a new one")
 
     def __reduce__(self) -> Any:
-        slots = [slot for kind in type(self).__mro__ for slot in getattr(kind, "__slots__", ())]
-        return _restore, (type(self), {slot: getattr(self, slot) for slot in slots})
+        return flat.rebuild, (flat.flatten(self),)
 
     # What a pass over the network asks of each kind of node.
 
@@ -144,14 +143,6 @@ class Node(ABC):
 
     def __repr__(self) -> str:
         return self._summary(2)
-
-
-def _restore(kind: type[Node], slots: dict[str, Any]) -> Node:
-    node = object.__new__(kind)
-    if "log_weights" in slots:  # a copied array can be written to again
-        slots["log_weights"].setflags(write=False)
-    node._set(**slots)
-    return node
 
 
 def _children(children: Any, owner: str) -> tuple[Node, ...]:
@@ -449,6 +440,5 @@ class Product(Node):
 
 def _with_independent_children(node: Node, children: Sequence[Node]) -> Node:
     """Evidence of independent parts adds up; the structure was checked when the prior was built."""
-    _, (kind, slots) = node.__reduce__()
-    slots.update(children=tuple(children), log_evidence=sum(child.log_evidence for child in children))
-    return _restore(kind, slots)
+    changed = {"children": tuple(children), "log_evidence": sum(child.log_evidence for child in children)}
+    return flat.restore(type(node), {**flat.attributes(node), **changed})
