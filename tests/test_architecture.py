@@ -20,7 +20,7 @@ LAYERS = [
     {"_linalg"},
     {"kernels"},
     {"gp"},
-    {"predictive", "noise"},
+    {"mixture_spread", "predictive", "noise"},
     {"metrics", "network"},
     {"structure"},
     {"learning"},

@@ -1,8 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import integrate
+from scipy.special import ndtr
 
 from spngp import metrics
+from spngp.mixture_spread import FEW
 from spngp.predictive import GaussianMixture
 
 
@@ -53,3 +57,96 @@ def test_missing_observations_are_left_out_and_shapes_are_checked(mixture):
     assert metrics.coverage(mixture, [np.nan, 0.5]) == 1.0
     with pytest.raises(ValueError, match=r"y must have the shape of the predictions, \(2,\), got \(3,\)"):
         metrics.nlpd(mixture, np.zeros(3))
+
+
+def mixture_of(kind, n, size, rng):
+    """Weights, means and standard deviations of n rows: of no particular kind, or as models make them, or awkward."""
+    weights, means, stds = rng.dirichlet(np.ones(size), n), rng.normal(size=(n, size)), rng.uniform(0.1, 2, (n, size))
+    if kind == "noise of a shape":  # seven widths about each of few means
+        means = np.repeat(means[:, : size // 7], 7, axis=1)
+        widths = np.repeat(stds[:, : size // 7] ** 2, 7, axis=1) / 9
+        stds = np.sqrt(widths + 0.3 * np.tile(4.0 ** np.arange(-2, 5), size // 7))
+        weights = np.repeat(rng.dirichlet(np.full(size // 7, 0.02), n), 7, axis=1) * np.tile(
+            [0.1, 0.2, 0.4, 0.2, 0.09, 0.009, 0.001], size // 7
+        )
+    elif kind == "widths of all sizes":
+        stds = 10.0 ** rng.uniform(-6, 0, (n, size))
+    elif kind == "one rare and wide":
+        stds *= 1e-3
+        means *= 1e-3
+        weights[:, 0], stds[:, 0], means[:, 0] = 1e-7, 1e4, -1e3
+    elif kind == "far from zero, some of no weight and no width":
+        means += 1e6
+        weights[:, ::3] = 0.0
+        stds[:, ::5] = 0.0
+    weights /= weights.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return GaussianMixture(np.log(weights), means, stds**2)
+
+
+def crps_by_pairs(mixture, y):
+    """The closed form, one row at a time."""
+
+    def mean_absolute(mean, variance):
+        std = np.sqrt(variance)
+        z = np.divide(mean, std, out=np.full(mean.shape, 1e9), where=std > 0)
+        return np.where(
+            std > 0, mean * (2 * ndtr(z) - 1) + 2 * std * np.exp(-z * z / 2) / np.sqrt(2 * np.pi), np.abs(mean)
+        )
+
+    scores = []
+    for weights, means, variances, value in zip(mixture.weights, mixture.means, mixture.variances, y, strict=True):
+        differences = mean_absolute(means[:, None] - means, variances[:, None] + variances)
+        scores.append(weights @ mean_absolute(value - means, variances) - 0.5 * weights @ differences @ weights)
+    return np.array(scores)
+
+
+KINDS = [
+    "any",
+    "noise of a shape",
+    "widths of all sizes",
+    "one rare and wide",
+    "far from zero, some of no weight and no width",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [7, 28, 147])
+def test_crps_of_few_and_of_many_components_equals_the_closed_form(kind, size):
+    rng = np.random.default_rng(size)
+    mixture = mixture_of(kind, 60, size, rng)
+    y = mixture.mean + mixture.std * rng.standard_normal(60)
+    expected = crps_by_pairs(mixture, y)
+    np.testing.assert_allclose(metrics.crps_of_rows(mixture, y), expected, rtol=1e-6 if size > FEW else 1e-9)
+    assert metrics.crps(mixture, y) == pytest.approx(expected.mean(), rel=1e-7)
+
+
+def test_crps_of_two_outputs_and_of_missing_ones():
+    rng = np.random.default_rng(0)
+    flat = mixture_of("any", 40, 30, rng)
+    mixture = GaussianMixture(*(part.reshape(20, 2, 30) for part in (flat.log_weights, flat.means, flat.variances)))
+    y = rng.standard_normal((20, 2))
+    y[3, 1] = y[7, 0] = np.nan
+    scores = metrics.crps_of_rows(mixture, y)
+    assert scores.shape == (20, 2)
+    np.testing.assert_allclose(scores.ravel(), crps_by_pairs(flat, y.ravel()), rtol=1e-7)
+    assert metrics.crps(mixture, y) == np.nanmean(scores)
+
+
+def test_crps_ignores_what_components_of_no_weight_say():
+    with np.errstate(divide="ignore"):
+        log_weights = np.log([[1.0, 0.0]])
+    mixture = GaussianMixture(log_weights, np.array([[0.0, np.nan]]), np.array([[1.0, np.inf]]))
+    assert metrics.crps(mixture, [0.0]) == pytest.approx(0.2337, abs=1e-4)
+
+
+def test_crps_of_many_components_takes_no_memory_for_all_pairs():
+    rng = np.random.default_rng(0)
+    mixture = mixture_of("noise of a shape", 3000, 343, rng)  # 2.8 GB for one array of all pairs
+    y = rng.standard_normal(3000)
+    tracemalloc.start()
+    try:
+        metrics.crps(mixture, y)
+        assert tracemalloc.get_traced_memory()[1] < 300e6
+    finally:
+        tracemalloc.stop()

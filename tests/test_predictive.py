@@ -1,3 +1,5 @@
+import tracemalloc
+
 import mpmath
 import numpy as np
 import pytest
@@ -152,3 +154,50 @@ def test_components_without_width_cause_no_warning():
 def test_bad_arguments_are_named(mixture, call, message):
     with pytest.raises(ValueError, match=message):
         call(mixture)
+
+
+def many_components(n, size, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(size, 0.3), n)
+    with np.errstate(divide="ignore"):
+        return GaussianMixture(np.log(weights), rng.normal(size=(n, size)), rng.uniform(1e-4, 2, (n, size)))
+
+
+def peak_memory(call):
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_each_draw_is_of_the_first_component_whose_cumulative_weight_reaches_a_uniform_number():
+    for size in (1, 2, 3, 8, 9, 50):
+        mixture = many_components(7, size, seed=size)
+        rng = np.random.default_rng(5)
+        uniform, normal = rng.random((7, 40)), rng.standard_normal((7, 40))
+        cumulative = np.cumsum(mixture.weights, axis=1)
+        for row, draws in enumerate(mixture.sample(40, random_state=5)):
+            for j, draw in enumerate(draws):
+                k = next(k for k in range(size) if uniform[row, j] <= cumulative[row, k] / cumulative[row, -1])
+                assert draw == mixture.means[row, k] + np.sqrt(mixture.variances[row, k]) * normal[row, j]
+
+
+def test_samples_take_memory_for_rows_times_samples_and_not_times_components():
+    mixture = many_components(500, 336)
+    assert peak_memory(lambda: mixture.sample(400, 0)) < 30e6  # 67 MB for one byte per row, sample and component
+    assert many_components(3, 336).sample(0, 0).shape == (3, 0)
+
+
+def test_quantiles_take_rows_in_blocks_with_the_same_result():
+    mixture = many_components(4000, 100)  # 3.2 MB an array
+    found = []
+    assert peak_memory(lambda: found.append(mixture.quantile([0.3, 0.99]))) < 30e6
+    for rows in (slice(0, 3), slice(2600, 2700), slice(3999, None)):
+        some = GaussianMixture(mixture.log_weights[rows], mixture.means[rows], mixture.variances[rows])
+        np.testing.assert_array_equal(found[0][rows], some.quantile([0.3, 0.99]))
+    two_outputs = GaussianMixture(
+        *(part.reshape(2000, 2, 100) for part in (mixture.log_weights, mixture.means, mixture.variances))
+    )
+    np.testing.assert_array_equal(two_outputs.quantile(0.3).ravel(), found[0][:, 0])

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from spngp._support.checks import as_floats
 from spngp._support.types import Array
+from spngp.mixture_spread import mean_absolute, mean_difference
 from spngp.predictive import GaussianMixture
+
+_BLOCK = 2**20  # rows times components scored at a time: bounds the memory
 
 
 def rmse(mixture: GaussianMixture, y: Any) -> float:
@@ -26,7 +28,7 @@ def nlpd(mixture: GaussianMixture, y: Any) -> float:
 
 
 def crps(mixture: GaussianMixture, y: Any) -> float:
-    """Mean continuous ranked probability score, in the units of y: E|Y − y| − ½ E|Y − Y'|, in closed form.
+    """Mean continuous ranked probability score, in the units of y: E|Y − y| − ½ E|Y − Y'|.
 
     Examples
     --------
@@ -37,14 +39,30 @@ def crps(mixture: GaussianMixture, y: Any) -> float:
     >>> round(crps(standard_normal, [0.0]), 4)
     0.2337
     """
-    y = _observed(mixture, y)[..., np.newaxis]
-    weights, means, variances = mixture.weights, mixture.means, mixture.variances
-    error = np.einsum("...k,...k->...", weights, _mean_absolute(y - means, variances))
-    spread = _mean_absolute(
-        means[..., :, np.newaxis] - means[..., np.newaxis, :],
-        variances[..., :, np.newaxis] + variances[..., np.newaxis, :],
+    return float(np.nanmean(crps_of_rows(mixture, y)))
+
+
+def crps_of_rows(mixture: GaussianMixture, y: Any) -> Array:
+    """Continuous ranked probability score of each observation, in the shape of y; NaN where y is.
+
+    In closed form for up to 16 components; for more, within 1e-8 of the mean distance between two draws, E|Y − Y'|.
+    """
+    y = _observed(mixture, y)
+    size = mixture.means.shape[-1]
+    observed = y.reshape(-1)
+    log_weights, means, variances = (
+        part.reshape(-1, size) for part in (mixture.log_weights, mixture.means, mixture.variances)
     )
-    return float(np.nanmean(error - 0.5 * np.einsum("...j,...k,...jk->...", weights, weights, spread)))
+    scores = np.empty(observed.size)
+    step = max(1, _BLOCK // size)
+    for start in range(0, observed.size, step):
+        rows = slice(start, start + step)
+        weights = np.exp(log_weights[rows])
+        used = weights > 0
+        centres, widths = np.where(used, means[rows], 0.0), np.where(used, variances[rows], 1.0)
+        error = np.einsum("ik,ik->i", weights, mean_absolute(observed[rows, np.newaxis] - centres, widths))
+        scores[rows] = error - 0.5 * mean_difference(weights, centres, widths)
+    return scores.reshape(y.shape)
 
 
 def coverage(mixture: GaussianMixture, y: Any, level: float = 0.95) -> float:
@@ -70,10 +88,3 @@ def _observed(mixture: GaussianMixture, y: Any) -> Array:
     if values.shape != mixture.shape:
         raise ValueError(f"y must have the shape of the predictions, {mixture.shape}, got {values.shape}")
     return values
-
-
-def _mean_absolute(mean: Array, variance: Array) -> Array:
-    """E|Z| of a normal variable."""
-    std = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
-    z = mean / std
-    return np.asarray(mean * (2.0 * ndtr(z) - 1.0) + 2.0 * std * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))

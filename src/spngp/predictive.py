@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 from spngp._support.checks import as_count, as_floats, as_generator
-from spngp._support.types import Array, RandomState
+from spngp._support.types import Array, Indices, RandomState
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 _CORE = 9.0  # standard deviations that hold all of a component but 1e-19
+_BLOCK = 2**16  # numbers of each array that are worked on at a time: bounds the memory, and fits into a cache
 
 
 def _middle(low: Array, high: Array, edges: Array) -> Array:
@@ -23,6 +25,63 @@ def _middle(low: Array, high: Array, edges: Array) -> Array:
     count = inside.sum(axis=-1)
     pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)
     return np.where(count > 0, np.take_along_axis(edges, pick[:, np.newaxis], axis=-1)[:, 0], low + 0.5 * (high - low))
+
+
+def _blocks(n: int, numbers: int) -> Iterator[slice]:
+    """Rows in order, as many at a time as have _BLOCK numbers, and at least one."""
+    step = max(1, _BLOCK // max(numbers, 1))
+    return (slice(start, start + step) for start in range(0, n, step))
+
+
+def _components_at(levels: Array, weights: Array) -> Indices:
+    """For each level in [0, 1) the first component up to which the weights of its row add up to it, by bisection."""
+    cumulative = np.cumsum(weights, axis=-1)
+    cumulative /= cumulative[:, -1:]
+    size = weights.shape[-1]
+    below = np.zeros(levels.shape, dtype=np.intp)  # so many components lie below the level
+    for power in reversed(range((size - 1).bit_length())):
+        more = np.minimum(below + 2**power, size)
+        np.copyto(below, more, where=levels > np.take_along_axis(cumulative, more - 1, axis=-1))
+    return below
+
+
+def _quantile_of_rows(q: float, log_weights: Array, means: Array, variances: Array) -> Array:
+    """The quantile of each row's mixture, 0 < q < 1; arrays of shape (rows, components), variances positive."""
+    # Above the median solve the mirrored problem, where 1 − q keeps its digits.
+    sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q)
+    means, stds = sign * means, np.sqrt(variances)
+    component = means + stds * ndtri(level)
+    used = log_weights > -np.inf
+    low = np.where(used, component, np.inf).min(axis=-1)  # the mixture's quantile lies between its components'
+    high = np.where(used, component, -np.inf).max(axis=-1)
+    x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), np.where(used, component, 0.0)), low, high)
+    # between these edges every component is either all in, all out, or wide
+    edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)
+    narrowest = np.where(used, stds, np.inf).min(axis=-1)
+    error_low, error_high = np.full(x.size, np.inf), np.full(x.size, np.inf)
+    active = np.flatnonzero(high > low)
+    target = np.log(level)
+    for _ in range(200):
+        if active.size == 0:
+            break
+        at = x[active]
+        with np.errstate(over="ignore"):
+            z = (at[:, np.newaxis] - means[active]) / stds[active]
+            z2 = z * z
+        log_cdf = logsumexp(log_weights[active] + log_ndtr(z), axis=-1)
+        log_pdf = logsumexp(log_weights[active] - 0.5 * z2 - np.log(stds[active]) - _HALF_LOG_2PI, axis=-1)
+        excess = log_cdf - target
+        above, below = excess >= 0, excess <= 0
+        high[active[above]], error_high[active[above]] = at[above], np.abs(excess[above])
+        low[active[below]], error_low[active[below]] = at[below], np.abs(excess[below])
+        with np.errstate(over="ignore", invalid="ignore"):
+            newton = at - excess * np.exp(log_cdf - log_pdf)
+        resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active])
+        settled = (np.abs(newton - at) <= resolution) & (np.abs(excess) <= 1e-9)
+        inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution)
+        x[active] = np.where(inside, newton, _middle(low[active], high[active], edges[active]))
+        active = active[~settled & (high[active] - low[active] > resolution)]
+    return np.asarray(sign * np.where(error_low <= error_high, low, high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +164,10 @@ class GaussianMixture:
         """The same mixtures with an axis of one output: (n,) becomes (n, 1)."""
         return GaussianMixture(*(part[:, np.newaxis] for part in (self.log_weights, self.means, self.variances)))
 
+    def rows(self, which: slice | Indices) -> GaussianMixture:
+        """The mixtures of some rows."""
+        return GaussianMixture(self.log_weights[which], self.means[which], self.variances[which])
+
     @staticmethod
     def concatenate(mixtures: Sequence[GaussianMixture]) -> GaussianMixture:
         """Mixtures of several blocks of rows, one after the other."""
@@ -160,43 +223,12 @@ class GaussianMixture:
     def _quantile(self, q: float) -> Array:
         if q in (0.0, 1.0):
             return np.full(self.shape, -np.inf if q == 0.0 else np.inf)
-        # Above the median solve the mirrored problem, where 1 − q keeps its digits.
-        sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q)
-        log_weights = self.log_weights.reshape(-1, self.means.shape[-1])
-        means = sign * self.means.reshape(log_weights.shape)
-        stds = np.sqrt(self._positive_variances()).reshape(log_weights.shape)
-        component = means + stds * ndtri(level)
-        used = log_weights > -np.inf
-        low = np.where(used, component, np.inf).min(axis=-1)  # the mixture's quantile lies between its components'
-        high = np.where(used, component, -np.inf).max(axis=-1)
-        x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), np.where(used, component, 0.0)), low, high)
-        # between these edges every component is either all in, all out, or wide
-        edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)
-        narrowest = np.where(used, stds, np.inf).min(axis=-1)
-        error_low, error_high = np.full(x.size, np.inf), np.full(x.size, np.inf)
-        active = np.flatnonzero(high > low)
-        target = np.log(level)
-        for _ in range(200):
-            if active.size == 0:
-                break
-            at = x[active]
-            with np.errstate(over="ignore"):
-                z = (at[:, np.newaxis] - means[active]) / stds[active]
-                z2 = z * z
-            log_cdf = logsumexp(log_weights[active] + log_ndtr(z), axis=-1)
-            log_pdf = logsumexp(log_weights[active] - 0.5 * z2 - np.log(stds[active]) - _HALF_LOG_2PI, axis=-1)
-            excess = log_cdf - target
-            above, below = excess >= 0, excess <= 0
-            high[active[above]], error_high[active[above]] = at[above], np.abs(excess[above])
-            low[active[below]], error_low[active[below]] = at[below], np.abs(excess[below])
-            with np.errstate(over="ignore", invalid="ignore"):
-                newton = at - excess * np.exp(log_cdf - log_pdf)
-            resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active])
-            settled = (np.abs(newton - at) <= resolution) & (np.abs(excess) <= 1e-9)
-            inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution)
-            x[active] = np.where(inside, newton, _middle(low[active], high[active], edges[active]))
-            active = active[~settled & (high[active] - low[active] > resolution)]
-        return (sign * np.where(error_low <= error_high, low, high)).reshape(self.shape)
+        size = self.means.shape[-1]
+        parts = [part.reshape(-1, size) for part in (self.log_weights, self.means, self._positive_variances())]
+        found = np.empty(parts[0].shape[0])
+        for rows in _blocks(found.size, size):
+            found[rows] = _quantile_of_rows(q, *(part[rows] for part in parts))
+        return found.reshape(self.shape)
 
     def interval(self, coverage: float = 0.95) -> tuple[Array, Array]:
         """Central interval: equal probability on either side."""
@@ -211,13 +243,17 @@ class GaussianMixture:
         """
         n_samples = as_count(n_samples, "n_samples", 0)
         rng = as_generator(random_state)
-        cumulative = np.cumsum(self.weights, axis=-1)
-        cumulative /= cumulative[..., -1:]
-        uniform = rng.random((*self.shape, n_samples))
-        component = (uniform[..., np.newaxis] > cumulative[..., np.newaxis, :]).sum(axis=-1)
-        normal = rng.standard_normal((*self.shape, n_samples))
-        means = np.take_along_axis(self.means, component, axis=-1)
-        return means + np.sqrt(np.take_along_axis(self.variances, component, axis=-1)) * normal
+        uniform = rng.random((math.prod(self.shape), n_samples))
+        draws = rng.standard_normal(uniform.shape)
+        size = self.means.shape[-1]
+        log_weights, means, variances = (
+            part.reshape(-1, size) for part in (self.log_weights, self.means, self.variances)
+        )
+        for rows in _blocks(draws.shape[0], n_samples + size):
+            component = _components_at(uniform[rows], np.exp(log_weights[rows]))
+            draws[rows] *= np.sqrt(np.take_along_axis(variances[rows], component, axis=-1))
+            draws[rows] += np.take_along_axis(means[rows], component, axis=-1)
+        return draws.reshape(*self.shape, n_samples)
 
     def density(self, grid: Any) -> Array:
         """Density of each mixture at each point of a common one-dimensional grid, shape (..., len(grid))."""

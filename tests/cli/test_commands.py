@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -225,6 +226,42 @@ def test_predict_writes_what_the_model_says_and_keeps_other_columns(folder, tmp_
     for name, values in wanted.items():
         assert np.array_equal(np.array(predicted[name], dtype=float), values), name
     assert float(np.corrcoef(np.array(predicted["y_sample1"], dtype=float), mixture.mean)[0, 1]) > 0.5
+
+
+def test_predict_draws_many_samples_without_holding_all_of_them(folder, tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("a,b,kind\n" + "".join(f"{i / 3000 - 1},0.5,up\n" for i in range(6000)))
+    sample = ["predict", folder / "one.spngp", table, "--samples", "300", "-o", tmp_path / "p.parquet"]
+    ok("predict", folder / "one.spngp", folder / "test.csv", "-o", tmp_path / "p.parquet")  # imports what it needs
+    tracemalloc.start()
+    try:
+        ok(*sample)
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # the draws alone are 14 MB, and were held five times
+    finally:
+        tracemalloc.stop()
+    found = pa.parquet.read_table(tmp_path / "p.parquet")
+    ok(*sample)
+    assert pa.parquet.read_table(tmp_path / "p.parquet").equals(found)
+    mean, std, *draws = (column.to_numpy() for column in found.columns)
+    z = (np.array(draws) - mean) / std
+    assert z.shape == (300, 6000)
+    assert np.abs(z.mean()) < 0.005
+    assert np.abs(z.std() - 1.0) < 0.005
+
+
+def test_rows_are_fewer_at_a_time_the_more_components_a_prediction_has(folder, monkeypatch):
+    from spngp.cli import opening
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 2))
+    fixed = {"max_leaf_size": 20, "hyperparameters": "fixed", "random_state": 0}
+    many = spngp.SPNGPRegressor(n_partitions=3, **fixed).fit(X, np.sin(9 * X[:, 0]))
+    components = many.predict_dist(X).means.shape[-1]
+    assert components > 20
+    with monkeypatch.context() as smaller:
+        smaller.setattr(opening, "_NUMBERS", 10_000)
+        assert opening.rows_at_a_time(many) == 10_000 // components
+    assert opening.rows_at_a_time(many) == opening.rows_at_a_time(spngp.load(folder / "one.spngp")) == opening._ROWS
 
 
 def test_predict_in_blocks_is_predict_at_once(folder, tmp_path, monkeypatch):

@@ -157,6 +157,16 @@ def assert_equals_naive(gp, kernel, noise, X, y, X_new, rtol=1e-9):
         np.testing.assert_allclose(joint_covariance, covariance, rtol=rtol, atol=rtol * scale)
 
 
+@pytest.mark.parametrize("name", SAME_KERNELS)
+def test_nothing_asked_for_is_nothing_said(name):
+    X, y = data(5)
+    for gp in (ExactGP(SAME_KERNELS[name][0], NOISE), ExactGP(SAME_KERNELS[name][0], NOISE).condition(X, y)):
+        mean, covariance = gp.joint(X[:0])
+        assert (mean.shape, covariance.shape) == ((0,), (0, 0))
+        assert [part.shape for part in gp.predict(X[:0])] == [(0,), (0,)]
+        assert gp.sample(X[:0], 3, 0).shape == (0, 3)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 20])
 def test_conditioned_gp_equals_naive(n):
     X, y = data(n)

@@ -153,6 +153,16 @@ def test_an_array_that_lapack_would_misread_is_refused_when_it_is_bound(bind, na
         bind(empty(4))
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_solving_for_no_columns_is_nothing_to_do(n, order):
+    L = empty(n)
+    L.factor(packed(positive_definite(n)), 0.0)
+    for transposed in (False, True):
+        L.bound_solve(np.empty((n, 0), order=order), transposed=transposed)()
+        L.bound_solve(np.empty((0, n)).T, transposed=transposed)()
+
+
 def test_a_leading_block_of_a_factor_is_the_factor_of_the_block():
     A = positive_definite(12)
     L = empty(12)

@@ -335,6 +335,45 @@ def test_posterior_covariance_over_rows_and_outputs(pair, latent):
     assert_close(matrix(pair, pair.posterior.covariance(pair.case.X_new, latent=latent)), expected)
 
 
+@pytest.mark.parametrize("latent", [True, False])
+def test_covariance_and_samples_of_rows_that_leave_leaves_empty(pair, latent):
+    for row in range(len(pair.case.X_new)):
+        X_new = pair.case.X_new[row : row + 1]
+        _, expected = pair.truth.joint_moments(X_new, latent=latent)
+        assert_close(pair.posterior.covariance(X_new, latent=latent).reshape(expected.shape), expected)
+        assert pair.posterior.sample(X_new, 2, 0, latent=latent).shape[0] == 1
+    nothing, p = pair.case.X_new[:0], len(pair.truth.outputs)
+    assert pair.posterior.covariance(nothing, latent=latent).shape == ((0, 0) if p == 1 else (0, p, 0, p))
+    assert pair.posterior.sample(nothing, 2, 0, latent=latent).shape == ((0, 2) if p == 1 else (0, p, 2))
+
+
+def random_network(rng, box=((-1.0, 1.0), (-1.0, 1.0)), depth=3):
+    """Cuts strictly inside the box, sums and leaves at random; a split may leave a part without any row."""
+    kind = rng.choice(["leaf", "sum", "split"], p=[0.2, 0.4, 0.4]) if depth else "leaf"
+    if kind == "leaf":
+        kernel = [SquaredExponential(0.7), Matern(1.5, 0.5), Linear()][rng.integers(3)]
+        return Leaf(kernel, noise_variance=float(rng.uniform(0.05, 0.5)))
+    if kind == "sum":
+        return Sum([random_network(rng, box, depth - 1) for _ in range(2)], weights=rng.dirichlet([1.0, 1.0]))
+    axis = int(rng.integers(2))
+    low, high = box[axis]
+    cut = float(rng.uniform(low, high))
+    parts = [tuple(side if j == axis else box[j] for j in range(2)) for side in ((low, cut), (cut, high))]
+    return Split(axis, [cut], [random_network(rng, part, depth - 1) for part in parts])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_covariance_of_random_networks_at_few_rows(seed):
+    rng = np.random.default_rng(seed)
+    network = Split(0, [0.0], [random_network(rng, ((-1.0, 0.0), (-1.0, 1.0))), random_network(rng, depth=0)])
+    X, X_new = rng.uniform(-1, 1, (9, 2)), rng.uniform(-1, 1, (3, 2))
+    y = rng.standard_normal(9)
+    truth, posterior = reference.Enumeration(network, X, y), network.condition(X, y)
+    for rows in (X_new, X_new[:1], X_new[:1] * [[0.0, 1.0]] + [[0.5, 0.0]]):  # the last: one side of the cut only
+        _, expected = truth.joint_moments(rows)
+        assert_close(posterior.covariance(rows), expected)
+
+
 def test_prior_covariance_over_rows_and_outputs(pair):
     _, expected = reference.Enumeration(pair.case.network).joint_moments(pair.case.X_new)
     assert_close(matrix(pair, pair.case.network.covariance(pair.case.X_new)), expected)

@@ -12,6 +12,7 @@ import pytest
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp.kernels import Constant, Linear, Matern, Parameter, SquaredExponential
 from spngp.network import Box, Leaf, Product, Split, Sum
+from spngp.network.placement import distinct_nodes
 
 
 def leaf(output=0, **kwargs):
@@ -90,6 +91,32 @@ def test_a_posterior_survives_copying():
         placed.leaf.gp._L.array.fill(np.nan)
     for twin in twins:
         same_posterior(twin, reference)
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda node: pickle.loads(pickle.dumps(node))])
+def test_a_deep_network_survives_copying_and_shared_children_stay_shared(clone):
+    shared = Sum([leaf(), Leaf(Linear())], weights=[0.3, 0.7])
+    network = shared
+    for cut in range(2000, 0, -1):
+        network = Split(0, [float(cut)], [shared, network])
+    X = np.array([[0.5], [0.7], [1000.5], [9999.0]])
+    posterior = network.condition(X, [1.0, 2.0, 3.0, 4.0])
+    twin = clone(network)
+    nodes = distinct_nodes(twin)
+    assert len(nodes) == len(distinct_nodes(network)) == 2003
+    assert {id(node.children[0]) for node in nodes if isinstance(node, Split)} == {id(nodes[2])}
+    assert not {id(node) for node in nodes} & {id(node) for node in distinct_nodes(network)}
+    assert twin.condition(X, [1.0, 2.0, 3.0, 4.0]).log_evidence == posterior.log_evidence
+    again, expected = clone(posterior).predict_dist(X), posterior.predict_dist(X)
+    for name in ("log_weights", "means", "variances"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(expected, name))
+
+
+def test_a_copy_shares_the_gps_that_the_original_shares():
+    one = leaf()
+    twin = copy.deepcopy(Split(0, [0.0], [one, Leaf.of(one.gp)]))
+    assert twin.children[0] is not twin.children[1]
+    assert twin.children[0].gp is twin.children[1].gp is not one.gp
 
 
 def test_a_posterior_can_be_sent_to_another_process():

@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import sys
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -275,3 +276,22 @@ def test_written_tables_are_whole_or_not_there(tmp_path, name):
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(ValueError, match=r"must be a \.csv or \.parquet file"), TableWriter.open(tmp_path / "x.txt"):
         pass
+
+
+def test_text_is_written_some_rows_at_a_time(tmp_path):
+    values = np.random.default_rng(0).standard_normal((3000, 100))
+    batch = pa.RecordBatch.from_arrays([pa.array(column) for column in values.T], names=[f"c{j}" for j in range(100)])
+    tracemalloc.start()
+    try:
+        with TableWriter.open(tmp_path / "out.csv") as writer:
+            writer.write(batch)
+            writer.write(batch.slice(0, 0))
+            writer.write(batch.slice(7, 1))
+        assert tracemalloc.get_traced_memory()[1] < 10e6  # it was 16 MB
+    finally:
+        tracemalloc.stop()
+    written = np.genfromtxt(tmp_path / "out.csv", delimiter=",", names=True)
+    assert written.dtype.names == tuple(batch.schema.names)
+    found = np.array(written.tolist())
+    np.testing.assert_array_equal(found[:-1], values)
+    np.testing.assert_array_equal(found[-1], values[7])

@@ -167,7 +167,8 @@ class Square:
 
     def bound_solve(self, B: Array, *, transposed: bool = False) -> Call:
         """For a factor L, to replace B by L⁻¹B or L⁻ᵀB; B a vector or a Fortran-ordered matrix."""
-        in_order = self.n < 2 or (B.strides[0] == 8 and (B.ndim == 1 or B.size == self.n or B.strides[1] >= 8 * self.n))
+        in_order = B.strides[0] == 8 and (B.ndim == 1 or B.size == self.n or B.strides[1] >= 8 * self.n)
+        in_order = in_order or self.n < 2 or B.size == 0  # NumPy gives an array without elements any strides
         _check(B, (self.n, *B.shape[1:2]), "B", in_order)
         if B.size == 0:
             return _nothing

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -21,14 +22,67 @@ R = TypeVar("R")
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _blas_libraries() -> list[Any]:
     """Finding the BLAS libraries of the process takes milliseconds, so it is done once, when first needed."""
-    return ThreadpoolController()
+    libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return libraries
 
 
-def one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS at one thread: leaves are the unit of parallelism, and bits do not depend on the machine."""
-    return _controller().limit(limits=1, user_api="blas")
+def _set_blas_threads(numbers: Sequence[int | None]) -> None:
+    """Set the number of threads of each BLAS library, whichever thread calls."""
+    for library, number in zip(_blas_libraries(), numbers, strict=True):
+        # From threadpoolctl 3.8 on, the first thread to set the number of OpenBLAS is the only one that can, until it
+        # lets go. Ours is set by one thread and restored by another, and a user's thread may have been first.
+        let_go = getattr(library, "clear_controlling_thread", None)
+        if let_go is not None:
+            let_go(force=True)
+        if number is not None:  # None where a library does not tell
+            library.set_num_threads(number)
+        if let_go is not None:
+            let_go(force=True)
+
+
+class _Hold:
+    """Counts who holds BLAS at one thread: the first one in notes how many it had, the last one out sets it again.
+
+    Its number of threads belongs to the process, and calls from several threads overlap in any order.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._before: list[int | None] = []
+
+    def take(self) -> None:
+        """One more holder."""
+        with self._lock:
+            if self._holders == 0:
+                self._before = [library.get_num_threads() for library in _blas_libraries()]
+                _set_blas_threads([1] * len(self._before))
+            self._holders += 1
+
+    def leave(self) -> None:
+        """One holder less."""
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                _set_blas_threads(self._before)
+
+
+_hold = _Hold()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS at one thread: leaves are the unit of parallelism, and bits do not depend on the machine.
+
+    For a ``with`` block, or with ``@`` for a whole function. May be nested, and held by several threads at once.
+    """
+    _hold.take()
+    try:
+        yield
+    finally:
+        _hold.leave()
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -52,12 +106,14 @@ def map_leaves(
 ) -> list[R]:
     """``[function(item) for item in items]`` on several threads; results in order, the first error raised.
 
+    BLAS is held at one thread also where one thread does it all, so that not one bit depends on ``n_jobs``.
+
     ``rows`` are those of each item's matrices, if known: where most of the work is on few, one thread does it all.
     """
     threads = min(n_threads(n_jobs), len(items))
-    if threads <= 1 or (rows is not None and _typical(rows) < _FEWEST_ROWS):
-        return [function(item) for item in items]
     with one_blas_thread():
+        if threads <= 1 or (rows is not None and _typical(rows) < _FEWEST_ROWS):
+            return [function(item) for item in items]
         pool = ThreadPoolExecutor(threads)
         try:
             return list(pool.map(function, items))

@@ -10,11 +10,13 @@ import numpy as np
 
 from spngp._support.types import Array
 from spngp.io import load
+from spngp.network.prediction import most_components
 from spngp.tables.reading import Source
 from spngp.tables.schema import TableSchema, schema_of
 from spngp.tables.values import Reader
 
 _ROWS, _ROWS_WITHOUT_FACTORS = 20_000, 200_000
+_NUMBERS = 2**21  # most rows times outputs times components at a time: 17 MB an array, and predicting holds twenty
 
 
 def open_model(path: str) -> Any:
@@ -25,12 +27,17 @@ def open_model(path: str) -> Any:
 def rows_at_a_time(model: Any) -> int:
     """How many rows to predict at once: few, to save memory, unless experts make their factors again for each block.
 
+    Fewer still where a row's mixture has many components: as many as the training rows have, 1,000 of which are asked.
+
     ``benchmarks/predict_memory.py`` measures what it takes.
     """
     if not hasattr(model, "network_"):
         return _ROWS
     kept = all(leaf.gp.has_factor for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)
-    return _ROWS if kept else _ROWS_WITHOUT_FACTORS
+    X = model.X_train_
+    leaves = most_components(model.network_, X[:: -(-X.shape[0] // 1000)])
+    components = leaves * max(len(shape.weights) for shape in model.noise_shapes_)
+    return min(_ROWS if kept else _ROWS_WITHOUT_FACTORS, max(1, _NUMBERS // (components * model.n_outputs_)))
 
 
 class Block(NamedTuple):

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+_DRAWS = 2**20  # rows times samples held at a time
+
 
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
@@ -76,8 +78,12 @@ def predict(
     with TableWriter.open(output, escape_formulas) as writer, closing(Progress(not as_json)) as progress:
         progress.stage("rows", 0)
         for block in table.blocks(rows_at_a_time(estimator)):
-            predicted = _columns(estimator.predict_dist(block.inputs), names, levels, interval, samples, rng)
-            writer.write(_joined(block.rows, kept, predicted))
+            mixture = estimator.predict_dist(block.inputs)
+            step = max(1, _DRAWS // max(samples, 1))
+            for start in range(0, block.rows.num_rows, step):
+                part = mixture.rows(slice(start, start + step))
+                predicted = _columns(part, names, levels, interval, samples, rng)
+                writer.write(_joined(block.rows.slice(start, step), kept, predicted))
             progress.advance(block.rows.num_rows)
     seconds = time.perf_counter() - started
     if as_json:

@@ -14,7 +14,7 @@ from spngp._support.wording import counted
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, Parameter
-from spngp.network import conditioning, induced, prediction, sampling
+from spngp.network import conditioning, flat, induced, prediction, sampling
 from spngp.network.units import Units
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.predictive import GaussianMixture
@@ -52,15 +52,11 @@ class Node(ABC):
         raise AttributeError(f"{type(self).__name__} nodes cannot be changed; build a new one")
 
     def __reduce__(self) -> Any:
-        slots = [slot for kind in type(self).__mro__ for slot in getattr(kind, "__slots__", ())]
-        return _restore, (type(self), {slot: getattr(self, slot) for slot in slots})
+        return flat.rebuild, (flat.flatten(self),)
 
     def rebuilt(self, children: Sequence[Node], **changes: Any) -> Node:
         """The same node over other children, and with other attributes where given; the caller knows that they fit."""
-        slots = [slot for kind in type(self).__mro__ for slot in getattr(kind, "__slots__", ())]
-        values = {slot: getattr(self, slot) for slot in slots} | {"children": tuple(children)} | changes
-        node: Node = object.__new__(type(self))
-        node._set(**values)
+        node = flat.restore(type(self), flat.attributes(self) | {"children": tuple(children)} | changes)
         node._set(cut_ranges=node._cut_ranges())
         return node
 
@@ -159,14 +155,6 @@ class Node(ABC):
 
     def __repr__(self) -> str:
         return self._summary(2)
-
-
-def _restore(kind: type[Node], slots: dict[str, Any]) -> Node:
-    node = object.__new__(kind)
-    if "log_weights" in slots:  # a copied array can be written to again
-        slots["log_weights"].setflags(write=False)
-    node._set(**slots)
-    return node
 
 
 def _children(children: Any, owner: str) -> tuple[Node, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from spngp._support.checks import as_rows
-from spngp._support.threads import map_leaves
+from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.network.conditioning import check_inputs
@@ -73,6 +73,25 @@ def route_to_leaves(root: Node, X: Array) -> Routed:
     )
 
 
+def most_components(root: Node, X: Array) -> int:
+    """How many leaves speak for the row of X, and the output, that most speak for."""
+    return _most(_slots(route_to_leaves(root, X)))
+
+
+def _slots(routed: Routed) -> list[Indices]:
+    """For each leaf, which component of each of its rows' mixtures it is."""
+    used = np.zeros(routed.shape, dtype=np.intp)
+    slots = []
+    for rows, column in zip(routed.rows, routed.columns, strict=True):
+        slots.append(used[rows, column])
+        used[rows, column] += 1
+    return slots
+
+
+def _most(slots: list[Indices]) -> int:
+    return max((int(own.max()) + 1 for own in slots), default=1)
+
+
 class Components(NamedTuple):
     """What every leaf that a row reaches says about it; arrays of shape (rows, outputs, components)."""
 
@@ -102,12 +121,8 @@ class Components(NamedTuple):
 def components(root: Node, X: Array, n_jobs: int | None) -> Components:
     """Each leaf whose box holds a row is a component there, with its path weight; −inf where there is none."""
     routed = route_to_leaves(root, X)
-    used = np.zeros(routed.shape, dtype=np.intp)
-    slots = []  # which component of each of its rows' mixtures a leaf is
-    for rows, column in zip(routed.rows, routed.columns, strict=True):
-        slots.append(used[rows, column])
-        used[rows, column] += 1
-    shape = (*routed.shape, int(used.max(initial=1)))
+    slots = _slots(routed)
+    shape = (*routed.shape, _most(slots))
     shapes = {shape: k for k, shape in enumerate(dict.fromkeys(leaf.noise_shape for leaf in routed.leaves))}
     found = Components(
         log_weights=np.full(shape, -np.inf),
@@ -148,6 +163,7 @@ def average(root: Node, X: Array, value: Value, n_jobs: int | None = None) -> Ar
     return total
 
 
+@one_blas_thread()
 def covariance(root: Node, X: Any, latent: bool) -> Array:
     """Covariance by the law of total covariance at sums and block by block elsewhere, bottom up."""
     X = as_rows(X)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from spngp._support.checks import as_count, as_generator, as_rows
+from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.network.conditioning import check_inputs
 from spngp.network.placement import place, route
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
 
+@one_blas_thread()
 def sample(root: Node, X: Any, n_samples: int, random_state: RandomState, latent: bool) -> Array:
     """Joint samples of the network over the rows of X."""
     X = as_rows(X)

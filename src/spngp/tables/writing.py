@@ -19,6 +19,8 @@ from spngp.tables.values import is_number
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet may run a text that begins with one
 
+_CELLS = 2**16  # of CSV written at a time: as Python objects and as text they take twenty times the memory of numbers
+
 
 class TableWriter:
     """Writes batches of rows to a sink that is open already; see :meth:`open`."""
@@ -66,7 +68,10 @@ class TableWriter:
             if self._parquet:
                 self._write_parquet(batch)
             else:
-                _write_whole(self._sink, self._csv(batch).encode())
+                step = max(1, _CELLS // batch.num_columns)
+                for start in range(0, max(batch.num_rows, 1), step):
+                    text = self._csv(batch.slice(start, step), header=self.n_rows == start == 0)
+                    _write_whole(self._sink, text.encode())
         self.n_rows += batch.num_rows
 
     def _write_parquet(self, batch: pa.RecordBatch) -> None:
@@ -74,13 +79,13 @@ class TableWriter:
             self._writer = pa.parquet.ParquetWriter(self._sink, batch.schema)
         self._writer.write_batch(batch)
 
-    def _csv(self, batch: pa.RecordBatch) -> str:
+    def _csv(self, batch: pa.RecordBatch, header: bool) -> str:
         lines = _Lines()
         writer = csv.writer(lines)
         names, columns = batch.schema.names, [column.to_pylist() for column in batch.columns]
         if self._escape:
             names, columns = _escaped(names), [_escaped(column) for column in columns]
-        if self.n_rows == 0:
+        if header:
             writer.writerow(names)
         writer.writerows(zip(*columns, strict=True))
         return "".join(lines.written)
