@@ -16,23 +16,19 @@ if TYPE_CHECKING:
 
 def count(root: Node) -> int:
     """Number of induced trees: children add up at sums and multiply elsewhere."""
-    from spngp.network.nodes import Sum
-
     counts: dict[int, int] = {}
     for node in distinct_nodes(root):
         below = [counts[id(child)] for child in node.children]
-        counts[id(node)] = sum(below) if isinstance(node, Sum) else math.prod(below)
+        counts[id(node)] = sum(below) if node.mixes else math.prod(below)
     return counts[id(root)]
 
 
 def enumerate_trees(root: Node) -> Iterator[tuple[float, Node]]:
     """Each induced tree as a network without sums, with its log weight; by recursion over the depth."""
-    from spngp.network.nodes import Sum
-
     if not root.children:
         yield 0.0, root
-    elif isinstance(root, Sum):
-        for log_weight, child in zip(root.log_weights, root.children, strict=True):
+    elif root.mixes:
+        for log_weight, child in zip(root.log_child_weights(), root.children, strict=True):
             for below, tree in enumerate_trees(child):
                 yield float(log_weight) + below, tree
     else:

@@ -1,323 +1,19 @@
-"""The four kinds of node: small, immutable, checked when they are built."""
+"""The four kinds of node: small, immutable, checked when they are built. Here those with children."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-from spngp._support.checks import as_count, as_floats, as_rows
-from spngp._support.types import Array, Indices, RandomState
-from spngp._support.wording import counted
+from spngp._support.checks import as_count, as_floats
+from spngp._support.types import Array, Indices
 from spngp.box import Box
-from spngp.gp.exact import ExactGP
-from spngp.kernels import Kernel, Parameter
-from spngp.network import conditioning, flat, induced, prediction, sampling
-from spngp.network.units import Units
-from spngp.noise import GAUSSIAN, NoiseShape
-from spngp.predictive import GaussianMixture
+from spngp.network.leaf import Leaf
+from spngp.network.node import Node, check_same_outputs, child_nodes, joined_ranges
 
-
-class Node(ABC):
-    """A network: this node and everything below it. Prior and posterior networks are made of the same nodes.
-
-    Attributes
-    ----------
-    children : tuple of Node
-    outputs : tuple of int
-        The outputs it models, in ascending order.
-    log_evidence : float
-        log p of all the data it was conditioned on; 0 for a prior. A :class:`Split` or :class:`Product` of posteriors
-        has the sum of theirs; a :class:`Sum` built over posteriors starts from 0.
-    """
-
-    children: tuple[Node, ...]
-    outputs: tuple[int, ...]
-    log_evidence: float
-    # smallest and largest cut along each axis anywhere below: what a split above must leave room for
-    cut_ranges: dict[int, tuple[float, float]]
-
-    __slots__ = ("children", "cut_ranges", "log_evidence", "outputs")
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} nodes cannot be changed; build a new one")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} nodes cannot be changed; build a new one")
-
-    def __reduce__(self) -> Any:
-        return flat.rebuild, (flat.flatten(self),)
-
-    def rebuilt(self, children: Sequence[Node], **changes: Any) -> Node:
-        """The same node over other children, and with other attributes where given; the caller knows that they fit."""
-        node = flat.restore(type(self), flat.attributes(self) | {"children": tuple(children)} | changes)
-        node._set(cut_ranges=node._cut_ranges())
-        return node
-
-    def _cut_ranges(self) -> dict[int, tuple[float, float]]:
-        return _join_ranges(self.children)
-
-    # What a pass over the network asks of each kind of node.
-
-    def child_boxes(self, box: Box) -> tuple[Box, ...]:
-        """The box of each child when this node stands in ``box``."""
-        return (box,) * len(self.children)
-
-    def divide_rows(self, rows: Indices, X: Array) -> Sequence[Indices]:
-        """Which of the rows each child sees."""
-        return [rows] * len(self.children)
-
-    def log_child_weights(self) -> Array:
-        """Log probability of each child given this node."""
-        return np.zeros(len(self.children))
-
-    @abstractmethod
-    def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
-        """This node's posterior, given its children's and by how much each child's log evidence rose."""
-
-    # What people ask of a network.
-
-    @property
-    def n_induced_trees(self) -> int:
-        """How many trees the network mixes: one child chosen at every sum."""
-        return induced.count(self)
-
-    def induced_trees(self) -> Iterator[tuple[float, Node]]:
-        """Every induced tree with its log weight, one at a time; only small networks have few enough to list.
-
-        It descends by recursion, so it is for networks less deep than Python's recursion limit allows.
-        """
-        return induced.enumerate_trees(self)
-
-    def condition(self, X: Any, Y: Any, *, margin: Any = None, n_jobs: int | None = None) -> Node:
-        """The exact posterior network given the rows of X (n, d) and their outputs Y, (n,) or (n, p).
-
-        NaN in Y is a missing output and is marginalised. Conditioning a posterior again is an exact update.
-
-        Parameters
-        ----------
-        X, Y : array-like
-        margin : float or sequence of float, optional
-            Leaves also *see*, when they predict, rows within this distance of their box, in the units of X; one
-            for all inputs or one per input. Such rows do not count in the evidence, so the weights stay exact.
-        n_jobs : int, optional
-            Threads over leaves; -1 for one a core. One by default.
-        """
-        X = as_rows(X)
-        context = None if margin is None else conditioning.within_margin(X, margin)
-        return conditioning.condition(self, X, Y, context=context, n_jobs=n_jobs)
-
-    def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:
-        """The predictive distribution at each row: a Gaussian mixture, exact.
-
-        Of a new observation, or with ``latent`` of the function without noise. Its shape is (n,) for one output and
-        (n, p) for several.
-        """
-        return prediction.predict_dist(self, X, latent, n_jobs)
-
-    def covariance(self, X: Any, latent: bool = True) -> Array:
-        """Covariance over the rows, (n, n), or over rows and outputs, (n, p, n, p).
-
-        For a prior it is a weighted sum of block-diagonal matrices; a posterior adds what the experts disagree on.
-        """
-        return prediction.covariance(self, X, latent)
-
-    def sample(self, X: Any, n_samples: int = 1, random_state: RandomState = None, latent: bool = False) -> Array:
-        """Exact joint samples over the rows, shape (n, n_samples), or (n, p, n_samples) for several outputs.
-
-        Each draws an induced tree and then from the joint Gaussian of each of its leaves.
-        """
-        return sampling.sample(self, X, n_samples, random_state, latent)
-
-    def responsibilities(self) -> list[prediction.PlacedLeaf]:
-        """Every leaf with its box and the probability that it is in use; of a posterior, its responsibility."""
-        return prediction.placed_leaves(self)
-
-    def _summary(self, depth: int) -> str:
-        """Text for ``repr``, which must stay short however large the network."""
-        if depth == 0:
-            return f"{type(self).__name__}(...)"
-        shown = [child._summary(depth - 1) for child in self.children[:4]]
-        shown += [f"... {len(self.children) - 4} more"] if len(self.children) > 4 else []
-        return f"{type(self).__name__}({self._arguments()}[{', '.join(shown)}]{self._weights_text()})"
-
-    def _arguments(self) -> str:
-        return ""
-
-    def _weights_text(self) -> str:
-        return ""
-
-    def __repr__(self) -> str:
-        return self._summary(2)
-
-
-def _children(children: Any, owner: str) -> tuple[Node, ...]:
-    if isinstance(children, Node):
-        raise TypeError(f"children of {owner} must be a list of nodes, got one {type(children).__name__}")
-    if not isinstance(children, Iterable):
-        raise TypeError(f"children of {owner} must be a list of nodes, got {children!r}")
-    nodes = tuple(children)
-    for i, child in enumerate(nodes):
-        if not isinstance(child, Node):
-            raise TypeError(f"children of {owner} must be nodes, got {child!r} as child {i}")
-    if not nodes:
-        raise ValueError(f"{owner} needs at least one child, got none")
-    return nodes
-
-
-def _join_ranges(nodes: Sequence[Node]) -> dict[int, tuple[float, float]]:
-    joined: dict[int, tuple[float, float]] = {}
-    for node in nodes:
-        for axis, (low, high) in node.cut_ranges.items():
-            known = joined.get(axis, (low, high))
-            joined[axis] = (min(low, known[0]), max(high, known[1]))
-    return joined
-
-
-def _check_same_outputs(nodes: Sequence[Node], owner: str) -> None:
-    for i, child in enumerate(nodes):
-        if child.outputs != nodes[0].outputs:
-            raise ValueError(
-                f"children of a {owner} must model the same outputs: child 0 models {list(nodes[0].outputs)}, "
-                f"child {i} models {list(child.outputs)}: {child!r}"
-            )
-
-
-class Leaf(Node):
-    """One exact GP for one output, on whatever box its place in the network gives it.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    noise_variance : float or Parameter
-        Variance of the observation noise, in the squared units of y.
-    output : int
-        Which column of Y it models.
-    label : str
-        A name for people, such as the kernel's; it changes nothing.
-
-    Attributes
-    ----------
-    gp : ExactGP
-        The Gaussian process: the prior, or conditioned on the rows of its box.
-    noise_shape : NoiseShape
-        Gaussian; learning may find another.
-    units : Units or None
-        Those that the GP works in, if they are not the user's.
-
-    Examples
-    --------
-    >>> from spngp.kernels import SquaredExponential
-    >>> from spngp.network import Leaf
-    >>> posterior = Leaf(SquaredExponential(), noise_variance=0.01).condition([[0.0], [1.0]], [1.0, -1.0])
-    >>> posterior.predict_dist([[0.0]]).mean.round(2)
-    array([0.98])
-    """
-
-    gp: ExactGP
-    output: int
-    label: str
-    noise_shape: NoiseShape
-    units: Units | None
-
-    __slots__ = ("gp", "label", "noise_shape", "output", "units")
-
-    def __init__(
-        self, kernel: Kernel, noise_variance: float | Parameter = 0.1, output: int = 0, label: str = ""
-    ) -> None:
-        self._set_gp(ExactGP(kernel, noise_variance), as_count(output, "output of Leaf", 0), label, None, GAUSSIAN)
-
-    def _set_gp(self, gp: ExactGP, output: int, label: str, units: Units | None, noise_shape: NoiseShape) -> None:
-        self._set(gp=gp, output=output, label=label, children=(), outputs=(output,), cut_ranges={})
-        self._set(units=units, noise_shape=noise_shape)
-        self._set(log_evidence=gp.log_evidence - gp.n_own * float(np.log(self._scale)))
-
-    @staticmethod
-    def of(
-        gp: ExactGP,
-        output: int = 0,
-        label: str = "",
-        units: Units | None = None,
-        noise_shape: NoiseShape = GAUSSIAN,
-    ) -> Leaf:
-        """A leaf around a GP that exists already, which may work in other units than the leaf's user."""
-        leaf = object.__new__(Leaf)
-        leaf._set_gp(gp, output, label, units, noise_shape)
-        return leaf
-
-    def with_gp(self, gp: ExactGP) -> Leaf:
-        """A leaf for the same output, in the same units, with another GP."""
-        return Leaf.of(gp, self.output, self.label, self.units, self.noise_shape)
-
-    @property
-    def kernel(self) -> Kernel:
-        """Covariance function, in the units of X and y."""
-        if self.units is None:
-            return self.gp.kernel
-        return self.gp.kernel.rescaled(self.units.inputs.scale, self._scale)
-
-    @property
-    def noise_variance(self) -> float:
-        """Variance of the observation noise, in the squared units of y; that of the GP, whatever the noise's shape."""
-        return self.gp.noise_variance * self._scale**2
-
-    @property
-    def _scale(self) -> float:
-        return 1.0 if self.units is None else float(self.units.outputs.scale[self.output])
-
-    @property
-    def _mean(self) -> float:
-        return 0.0 if self.units is None else float(self.units.outputs.mean[self.output])
-
-    def inputs(self, X: Array) -> Array:
-        """Rows as the GP takes them."""
-        return X if self.units is None else self.units.inputs.apply(X)
-
-    def outputs_of(self, y: Array) -> Array:
-        """Outputs as the GP takes them."""
-        return y if self.units is None else (y - self._mean) / self._scale
-
-    def predict(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of the latent function at each row."""
-        mean, variance = self.gp.predict(self.inputs(X), latent=True)
-        return (mean, variance) if self.units is None else (mean * self._scale + self._mean, variance * self._scale**2)
-
-    def predict_mean(self, X: Array) -> Array:
-        """Mean at each row, without the cost of its variance."""
-        mean = self.gp.predict_mean(self.inputs(X))
-        return mean if self.units is None else mean * self._scale + self._mean
-
-    def joint(self, X: Array, latent: bool) -> tuple[Array, Array]:
-        """Mean and covariance matrix over the rows, of new observations or of the latent function."""
-        mean, covariance = self.gp.joint(self.inputs(X), latent=True)
-        if not latent:
-            np.einsum("ii->i", covariance)[:] += self.gp.noise_variance * self.noise_shape.variance
-        return (
-            (mean, covariance) if self.units is None else (mean * self._scale + self._mean, covariance * self._scale**2)
-        )
-
-    def draw(self, X: Array, n_samples: int, rng: np.random.Generator, latent: bool) -> Array:
-        """Joint samples over the rows, shape (n, n_samples)."""
-        shaped = not latent and self.noise_shape != GAUSSIAN
-        values = self.gp.sample(self.inputs(X), n_samples, rng, latent or shaped)
-        if shaped:
-            values = values + np.sqrt(self.gp.noise_variance) * self.noise_shape.sample(values.shape, rng)
-        return values if self.units is None else values * self._scale + self._mean
-
-    def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
-        """A leaf has no children: itself."""
-        return self
-
-    def _summary(self, depth: int) -> str:
-        output = f", output={self.output}" if self.output else ""
-        rows = f", {counted(self.gp.n_own, 'row')}" if self.gp.n_own else ""
-        return f"Leaf({self.kernel!r}, noise_variance={self.noise_variance:g}{output}{rows})"
+__all__ = ["Leaf", "Node", "Product", "Split", "Sum"]
 
 
 class Sum(Node):
@@ -347,11 +43,13 @@ class Sum(Node):
 
     __slots__ = ("log_weights",)
 
+    mixes: ClassVar[bool] = True
+
     def __init__(self, children: Sequence[Node], weights: Any = None) -> None:
-        nodes = _children(children, "Sum")
+        nodes = child_nodes(children, "Sum")
         log_weights = _log_weights(np.full(len(nodes), 1.0 / len(nodes)) if weights is None else weights, len(nodes))
-        _check_same_outputs(nodes, "Sum")
-        self._set(children=nodes, outputs=nodes[0].outputs, cut_ranges=_join_ranges(nodes))
+        check_same_outputs(nodes, "Sum")
+        self._set(children=nodes, outputs=nodes[0].outputs, cut_ranges=joined_ranges(nodes))
         self._set(log_evidence=0.0, log_weights=log_weights)
 
     @property
@@ -426,7 +124,7 @@ class Split(Node):
     def __init__(self, axis: int, at: Any, children: Sequence[Node]) -> None:
         axis = as_count(axis, "axis of Split", 0)
         cuts = np.atleast_1d(as_floats(at, "at of Split"))
-        nodes = _children(children, "Split")
+        nodes = child_nodes(children, "Split")
         if cuts.ndim != 1 or cuts.size == 0 or not np.isfinite(cuts).all() or (np.diff(cuts) <= 0).any():
             raise ValueError(f"at of Split must be one or more finite cuts in strictly ascending order, got {at!r}")
         if len(nodes) != cuts.size + 1:
@@ -434,7 +132,7 @@ class Split(Node):
                 f"children of Split must cover its box: {cuts.size} cuts make {cuts.size + 1} parts, "
                 f"got {len(nodes)} children"
             )
-        _check_same_outputs(nodes, "Split")
+        check_same_outputs(nodes, "Split")
         positions = tuple(float(cut) for cut in cuts)
         edges = [-np.inf, *positions, np.inf]
         for i, child in enumerate(nodes):
@@ -449,7 +147,7 @@ class Split(Node):
         self._set(cut_ranges=self._cut_ranges(), log_evidence=sum(child.log_evidence for child in nodes))
 
     def _cut_ranges(self) -> dict[int, tuple[float, float]]:
-        ranges = _join_ranges(self.children)
+        ranges = joined_ranges(self.children)
         known = ranges.get(self.axis, (np.inf, -np.inf))
         ranges[self.axis] = (min(self.at[0], known[0]), max(self.at[-1], known[1]))
         return ranges
@@ -492,7 +190,7 @@ class Product(Node):
     __slots__ = ()
 
     def __init__(self, children: Sequence[Node]) -> None:
-        nodes = _children(children, "Product")
+        nodes = child_nodes(children, "Product")
         owner: dict[int, int] = {}
         for i, child in enumerate(nodes):
             for output in child.outputs:
@@ -502,7 +200,7 @@ class Product(Node):
                         f"model output {output}: {child!r}"
                     )
                 owner[output] = i
-        self._set(children=nodes, outputs=tuple(sorted(owner)), cut_ranges=_join_ranges(nodes))
+        self._set(children=nodes, outputs=tuple(sorted(owner)), cut_ranges=joined_ranges(nodes))
         self._set(log_evidence=sum(child.log_evidence for child in nodes))
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:

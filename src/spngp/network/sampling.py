@@ -47,10 +47,8 @@ def sample(root: Node, X: Any, n_samples: int, random_state: RandomState, latent
 
 
 def _choose(node: Node, own: Indices, rng: np.random.Generator) -> list[Indices]:
-    from spngp.network.nodes import Sum
-
-    if not isinstance(node, Sum):
+    if not node.mixes:
         return [own] * len(node.children)
-    cumulative = np.cumsum(node.weights)
+    cumulative = np.cumsum(np.exp(node.log_child_weights()))
     choice = np.searchsorted(cumulative / cumulative[-1], rng.random(own.size), side="right")
     return [own[choice == c] for c in range(len(node.children))]

@@ -1,0 +1,147 @@
+"""The leaf: one exact GP for one output, which may work in other units than its user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spngp._support.checks import as_count
+from spngp._support.types import Array
+from spngp._support.wording import counted
+from spngp.gp.exact import ExactGP
+from spngp.kernels import Kernel, Parameter
+from spngp.network.node import Node
+from spngp.network.units import Units
+from spngp.noise import GAUSSIAN, NoiseShape
+
+
+class Leaf(Node):
+    """One exact GP for one output, on whatever box its place in the network gives it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    noise_variance : float or Parameter
+        Variance of the observation noise, in the squared units of y.
+    output : int
+        Which column of Y it models.
+    label : str
+        A name for people, such as the kernel's; it changes nothing.
+
+    Attributes
+    ----------
+    gp : ExactGP
+        The Gaussian process: the prior, or conditioned on the rows of its box.
+    noise_shape : NoiseShape
+        Gaussian; learning may find another.
+    units : Units or None
+        Those that the GP works in, if they are not the user's.
+
+    Examples
+    --------
+    >>> from spngp.kernels import SquaredExponential
+    >>> from spngp.network import Leaf
+    >>> posterior = Leaf(SquaredExponential(), noise_variance=0.01).condition([[0.0], [1.0]], [1.0, -1.0])
+    >>> posterior.predict_dist([[0.0]]).mean.round(2)
+    array([0.98])
+    """
+
+    gp: ExactGP
+    output: int
+    label: str
+    noise_shape: NoiseShape
+    units: Units | None
+
+    __slots__ = ("gp", "label", "noise_shape", "output", "units")
+
+    def __init__(
+        self, kernel: Kernel, noise_variance: float | Parameter = 0.1, output: int = 0, label: str = ""
+    ) -> None:
+        self._set_gp(ExactGP(kernel, noise_variance), as_count(output, "output of Leaf", 0), label, None, GAUSSIAN)
+
+    def _set_gp(self, gp: ExactGP, output: int, label: str, units: Units | None, noise_shape: NoiseShape) -> None:
+        self._set(gp=gp, output=output, label=label, children=(), outputs=(output,), cut_ranges={})
+        self._set(units=units, noise_shape=noise_shape)
+        self._set(log_evidence=gp.log_evidence - gp.n_own * float(np.log(self._scale)))
+
+    @staticmethod
+    def of(
+        gp: ExactGP,
+        output: int = 0,
+        label: str = "",
+        units: Units | None = None,
+        noise_shape: NoiseShape = GAUSSIAN,
+    ) -> Leaf:
+        """A leaf around a GP that exists already, which may work in other units than the leaf's user."""
+        leaf = object.__new__(Leaf)
+        leaf._set_gp(gp, output, label, units, noise_shape)
+        return leaf
+
+    def with_gp(self, gp: ExactGP) -> Leaf:
+        """A leaf for the same output, in the same units, with another GP."""
+        return Leaf.of(gp, self.output, self.label, self.units, self.noise_shape)
+
+    @property
+    def kernel(self) -> Kernel:
+        """Covariance function, in the units of X and y."""
+        if self.units is None:
+            return self.gp.kernel
+        return self.gp.kernel.rescaled(self.units.inputs.scale, self._scale)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the observation noise, in the squared units of y; that of the GP, whatever the noise's shape."""
+        return self.gp.noise_variance * self._scale**2
+
+    @property
+    def _scale(self) -> float:
+        return 1.0 if self.units is None else float(self.units.outputs.scale[self.output])
+
+    @property
+    def _mean(self) -> float:
+        return 0.0 if self.units is None else float(self.units.outputs.mean[self.output])
+
+    def inputs(self, X: Array) -> Array:
+        """Rows as the GP takes them."""
+        return X if self.units is None else self.units.inputs.apply(X)
+
+    def outputs_of(self, y: Array) -> Array:
+        """Outputs as the GP takes them."""
+        return y if self.units is None else (y - self._mean) / self._scale
+
+    def predict(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent function at each row."""
+        mean, variance = self.gp.predict(self.inputs(X), latent=True)
+        return (mean, variance) if self.units is None else (mean * self._scale + self._mean, variance * self._scale**2)
+
+    def predict_mean(self, X: Array) -> Array:
+        """Mean at each row, without the cost of its variance."""
+        mean = self.gp.predict_mean(self.inputs(X))
+        return mean if self.units is None else mean * self._scale + self._mean
+
+    def joint(self, X: Array, latent: bool) -> tuple[Array, Array]:
+        """Mean and covariance matrix over the rows, of new observations or of the latent function."""
+        mean, covariance = self.gp.joint(self.inputs(X), latent=True)
+        if not latent:
+            np.einsum("ii->i", covariance)[:] += self.gp.noise_variance * self.noise_shape.variance
+        return (
+            (mean, covariance) if self.units is None else (mean * self._scale + self._mean, covariance * self._scale**2)
+        )
+
+    def draw(self, X: Array, n_samples: int, rng: np.random.Generator, latent: bool) -> Array:
+        """Joint samples over the rows, shape (n, n_samples)."""
+        shaped = not latent and self.noise_shape != GAUSSIAN
+        values = self.gp.sample(self.inputs(X), n_samples, rng, latent or shaped)
+        if shaped:
+            values = values + np.sqrt(self.gp.noise_variance) * self.noise_shape.sample(values.shape, rng)
+        return values if self.units is None else values * self._scale + self._mean
+
+    def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
+        """A leaf has no children: itself."""
+        return self
+
+    def _summary(self, depth: int) -> str:
+        output = f", output={self.output}" if self.output else ""
+        rows = f", {counted(self.gp.n_own, 'row')}" if self.gp.n_own else ""
+        return f"Leaf({self.kernel!r}, noise_variance={self.noise_variance:g}{output}{rows})"
