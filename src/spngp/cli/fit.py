@@ -6,79 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-_COLUMNS, _MODEL = "Columns", "Model"
+from spngp.cli.settings import estimator_parameters, fit_settings, with_settings
 
 
+@with_settings
 def fit(
     data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file with a header; - reads CSV input.")],
-    target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", metavar="NAME", help="Column to predict; may be repeated.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write, such as model.spngp.")
-    ] = None,
     config: Annotated[str | None, typer.Option(metavar="FILE", help="TOML file with any of these options.")] = None,
-    holdout: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Rows held out to measure accuracy; 0.1 by default."),
-    ] = None,
     no_holdout: Annotated[bool, typer.Option("--no-holdout", help="Hold out and measure nothing.")] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Of everything random; 0 by default.")] = None,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; one on each core by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write even over a file that is no model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A,B", rich_help_panel=_COLUMNS, help="Inputs; all but targets and ids by default."),
-    ] = None,
-    id_: Annotated[
-        list[str] | None,
-        typer.Option("--id", metavar="A,B", rich_help_panel=_COLUMNS, help="Not inputs."),
-    ] = None,
-    one_hot: Annotated[
-        list[str] | None, typer.Option(metavar="A,B", rich_help_panel=_COLUMNS, help="Categories without order.")
-    ] = None,
-    ordinal: Annotated[
-        list[str] | None, typer.Option(metavar="A=S,M,L", rich_help_panel=_COLUMNS, help="Categories in their order.")
-    ] = None,
-    date: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A=PARTS",
-            rich_help_panel=_COLUMNS,
-            help="Dates, turned into any of days,year,month,day,weekday,dayofyear,hour; days by default.",
-        ),
-    ] = None,
-    date_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", rich_help_panel=_COLUMNS, help="Such as %d.%m.%Y; ISO by default.")
-    ] = None,
-    impute: Annotated[
-        bool | None,
-        typer.Option("--impute", rich_help_panel=_COLUMNS, help="Fill missing inputs: median or usual category."),
-    ] = None,
-    max_leaf_size: Annotated[
-        int | None, typer.Option(metavar="N", rich_help_panel=_MODEL, help="Most rows in a region.")
-    ] = None,
-    overlap: Annotated[
-        float | None,
-        typer.Option(metavar="X", rich_help_panel=_MODEL, help="Rows seen beyond a region's border, per own row."),
-    ] = None,
-    structure: Annotated[
-        str | None, typer.Option(metavar="NAME", rich_help_panel=_MODEL, help="compact, random or equal-width.")
-    ] = None,
-    n_partitions: Annotated[
-        int | None, typer.Option(metavar="N", rich_help_panel=_MODEL, help="Alternative cuts of every region.")
-    ] = None,
-    hyperparameters: Annotated[
-        str | None, typer.Option(metavar="NAME", rich_help_panel=_MODEL, help="adaptive, tied, independent or fixed.")
-    ] = None,
-    noise_variance: Annotated[
-        float | None, typer.Option(metavar="X", rich_help_panel=_MODEL, help="Of the target's noise, if it is known.")
-    ] = None,
-    memory_limit: Annotated[
-        float | None,
-        typer.Option(metavar="GB", rich_help_panel=_MODEL, help="That the model may hold, factors included."),
-    ] = None,
+    **given: Any,
 ) -> None:
     """Fit a model to a table and save it.
 
@@ -86,48 +24,17 @@ def fit(
     from all rows. That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
     """
     from spngp.cli.outputs import check_output
-    from spngp.cli.settings import assignments, check_values, comma_separated, fit_settings
-    from spngp.cli.terminal import check_printing
+    from spngp.cli.terminal import check_printing, print_json
 
-    settings = fit_settings(
-        config,
-        {
-            "target": target or None,
-            "output": output,
-            "features": comma_separated(features or None),
-            "id": comma_separated(id_ or None),
-            "one_hot": comma_separated(one_hot or None),
-            "ordinal": assignments(ordinal or None),
-            "date": assignments(date or None),
-            "date_format": date_format,
-            "impute": impute,
-            "holdout": 0.0 if no_holdout else holdout,
-            "max_leaf_size": max_leaf_size,
-            "overlap": overlap,
-            "structure": structure,
-            "n_partitions": n_partitions,
-            "hyperparameters": hyperparameters,
-            "noise_variance": noise_variance,
-            "memory_limit": memory_limit,
-            "jobs": jobs,
-            "seed": seed,
-        },
-    )
+    settings = fit_settings(config, {**given, **({"holdout": 0.0} if no_holdout else {})})
     if settings.output is None:
         raise typer.BadParameter("give the file to write, such as -o model.spngp", param_hint="--output")
     if not settings.target:
         raise typer.BadParameter("give the column to predict", param_hint="--target")
-    if not 0.0 <= settings.holdout < 1.0:
-        raise typer.BadParameter(f"must be at least 0 and below 1, got {settings.holdout}", param_hint="--holdout")
-    if settings.seed < 0:
-        raise typer.BadParameter(f"must be a whole number >= 0, got {settings.seed}", param_hint="--seed")
-    check_values(settings)
     check_output(settings.output, [data, config], "model", force)
     check_printing()
     summary = _fit(data, settings, quiet=as_json)
     if as_json:
-        from spngp.cli.terminal import print_json
-
         print_json(summary)
     else:
         _show_saved(summary)
@@ -141,13 +48,54 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     import numpy as np
 
     from spngp import SPNGPRegressor
+
+    started = time.perf_counter()
+    name, schema, X, Y, left_out = _rows(data, settings)
+
+    def fitted(rows: Any) -> SPNGPRegressor:
+        model = SPNGPRegressor(**estimator_parameters(settings), verbose=0 if quiet else 1)
+        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows])
+
+    n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
+    order = np.random.default_rng(settings.seed).permutation(Y.shape[0])
+    test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
+    held_out = {}
+    if n_held_out:
+        held_out = _scores(fitted(train), X.take(test), Y[test], schema.targets)
+        if not quiet:
+            _show_scores(held_out, n_learnt=train.size)
+    # learnt again, and not updated by the rows held out: they are judged like all others, whatever is wrong with them
+    model = fitted(np.arange(Y.shape[0]))
+    model.verbose = 0
+    model.table_ = schema
+    model.rows_left_out_ = left_out
+    model.save(settings.output)
+    experts = model.regions_
+    return {
+        "data": name,
+        "rows": int(Y.shape[0]),
+        "inputs": schema.input_names,
+        "targets": list(schema.targets),
+        "held_out": held_out,
+        "regions": len({(*record["low"], *record["high"]) for record in experts}),
+        "experts": len(experts),
+        "log_evidence": model.log_evidence_,
+        "model": str(settings.output),
+        "bytes": os.path.getsize(settings.output),
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
+    """The table's name, its schema, inputs and targets of the rows that have one, and the numbers of the others."""
+    import numpy as np
+
     from spngp._support.wording import counted
     from spngp.cli.terminal import note
     from spngp.tables.reading import Source
     from spngp.tables.schema import Declaration, learn_schema
     from spngp.tables.values import Reader
 
-    started = time.perf_counter()
     source = Source(data)
     declaration = Declaration(
         targets=settings.target,
@@ -170,39 +118,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
         left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
         note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
-
-    def fitted(rows: Any) -> SPNGPRegressor:
-        model = SPNGPRegressor(**settings.of_estimator(), verbose=0 if quiet else 1)
-        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows])
-
-    n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
-    order = np.random.default_rng(settings.seed).permutation(Y.shape[0])
-    test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
-    held_out = {}
-    if n_held_out:
-        held_out = _scores(fitted(train), X.take(test), Y[test], schema.targets)
-        if not quiet:
-            _show_scores(held_out, n_learnt=train.size)
-    # learnt again, and not updated by the rows held out: they are judged like all others, whatever is wrong with them
-    model = fitted(np.arange(Y.shape[0]))
-    model.verbose = 0
-    model.table_ = schema
-    model.rows_left_out_ = np.flatnonzero(~known)
-    model.save(settings.output)
-    experts = model.regions_
-    return {
-        "data": source.name,
-        "rows": int(Y.shape[0]),
-        "inputs": schema.input_names,
-        "targets": list(schema.targets),
-        "held_out": held_out,
-        "regions": len({(*record["low"], *record["high"]) for record in experts}),
-        "experts": len(experts),
-        "log_evidence": model.log_evidence_,
-        "model": str(settings.output),
-        "bytes": os.path.getsize(settings.output),
-        "seconds": time.perf_counter() - started,
-    }
+    return source.name, schema, X, Y, np.flatnonzero(~known)
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:

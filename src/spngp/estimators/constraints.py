@@ -6,8 +6,6 @@ from typing import Any
 
 from sklearn.utils._param_validation import StrOptions
 
-LARGEST_OVERLAP = 1e9  # context rows per own row: more than there are rows, and its square is still a float
-
 
 class Words(StrOptions):
     """One of a few words, or an instance of one of a few classes.

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
 from spngp._support.types import RandomState
-from spngp.estimators.constraints import LARGEST_OVERLAP, Words
+from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import check_inputs, check_outputs
