@@ -207,6 +207,11 @@ def test_plane_maps_mean_and_std_with_the_borders_of_regions(plane):
         PlaneDisplay.from_estimator(model, features=(1, 1))
 
 
+def test_a_plane_needs_two_inputs(model):
+    with pytest.raises(ValueError, match=r"^PlaneDisplay needs a model of at least two inputs, got 1$"):
+        PlaneDisplay.from_estimator(model)
+
+
 def test_regions_put_experts_together(plane):
     model = plane[2]
     for output, n_observed in enumerate([90, 80]):

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -233,3 +235,47 @@ def test_the_whole_space_has_no_context():
     X = grid(4)
     whole = Compact(10).regions(X, None)
     assert NearestContext(X, {whole.box: whole.rows}, [whole.box], np.ones(1), 1.0)(whole.box).size == 0
+
+
+def heavy_tailed(n, d):
+    """Cuts halfway between the lowest and the highest value leave nearly all rows on one side."""
+    return np.exp(np.random.default_rng(0).standard_normal((n, d)))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "X"),
+    [
+        (RandomAxes(500, n_partitions=2), heavy_tailed(1500, 8)),
+        (RandomAxes(20, spacing=0.05), heavy_tailed(1500, 2)),
+        (RandomAxes(20, spacing=1e-12), heavy_tailed(1500, 1)),
+        (RandomAxes(20, n_partitions=10**12), heavy_tailed(1500, 1)),
+        (Compact(20, n_partitions=4), heavy_tailed(20_000, 4)),
+        (Compact(1, n_partitions=2), heavy_tailed(3000, 2)),
+    ],
+    ids=["random", "spacing", "tiny spacing", "cuts", "compact", "one row a leaf"],
+)
+def test_a_graph_that_explodes_is_refused_before_it_takes_time_or_memory(strategy, X):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"too many regions of [\d,]+ rows, more than") as error:
+            strategy.regions(X, np.random.default_rng(0))
+        assert tracemalloc.get_traced_memory()[1] < 150e6
+    finally:
+        tracemalloc.stop()
+    assert "lower n_partitions (or n_cuts), widen spacing or raise max_leaf_size" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "X"),
+    [
+        (RandomAxes(500, n_partitions=2), np.random.default_rng(0).standard_normal((1500, 8))),
+        (Compact(60, n_partitions=3), np.random.default_rng(0).uniform(size=(900, 3))),
+        (Compact(500, n_partitions=2), np.random.default_rng(0).uniform(size=(5000, 3))),
+        (EqualWidth(100, n_offsets=4), heavy_tailed(2000, 3)),
+    ],
+    ids=["random", "compact", "compact, more rows", "equal width"],
+)
+def test_graphs_with_hundreds_of_alternatives_are_grown(strategy, X):
+    root = strategy.regions(X, np.random.default_rng(0))
+    assert len(leaf_regions(root)) > 60

@@ -83,6 +83,8 @@ class PlaneDisplay:
         """
         X = training_rows(estimator)[0]
         d = X.shape[1]
+        if d < 2:
+            raise ValueError(f"PlaneDisplay needs a model of at least two inputs, got {d}")
         i, j = (as_count(feature, "features", 0) for feature in features)
         if i == j or max(i, j) >= d:
             raise ValueError(f"features must be two different inputs out of {d}, 0 to {d - 1}, got {tuple(features)}")

@@ -80,6 +80,22 @@ class Cut:
 
 Proposer: TypeAlias = Callable[[Box, Indices, int], list[Cut]]
 
+# How much a region graph may hold: every region counts as its rows and 50 more, for itself. All together may be 256
+# times the rows, or a million where that is more: up to 667 alternatives for each of 1,500 rows. A fit takes about as
+# many times as long as one without alternatives.
+_MOST_TIMES_ROWS = 256
+_ALWAYS_ALLOWED = 1_000_000
+_ROWS_PER_REGION = 50
+MOST_CUTS = _ALWAYS_ALLOWED // _ROWS_PER_REGION  # alternatives of one region: more would be too many in any graph
+
+
+def too_many_regions(n_rows: int, n_regions: int) -> ValueError:
+    """The error for alternative cuts that multiply out of hand."""
+    return ValueError(
+        f"alternative cuts make too many regions of {n_rows:,} rows, more than {n_regions:,}; "
+        "lower n_partitions (or n_cuts), widen spacing or raise max_leaf_size"
+    )
+
 
 def grow(X: Array, propose: Proposer) -> Region:
     """Grow a region graph from the whole space.
@@ -87,8 +103,11 @@ def grow(X: Array, propose: Proposer) -> Region:
     ``propose(box, rows, depth)`` lists the cuts of a region so many cuts below the root (none: a leaf region).
 
     Regions with equal boxes are one region. Parents are grown before their parts, breadth first, so a strategy that
-    draws from a generator draws in a fixed order.
+    draws from a generator draws in a fixed order. Alternative cuts multiply from level to level: a graph that outgrows
+    256 times the rows, and a million, is refused on the way.
     """
+    allowed = max(_ALWAYS_ALLOWED, _MOST_TIMES_ROWS * X.shape[0])
+    held = 0
     columns = np.ascontiguousarray(X.T)
     boxes: dict[Box, Indices] = {Box(): np.arange(X.shape[0])}
     cuts: dict[Box, list[Cut]] = {}
@@ -103,6 +122,9 @@ def grow(X: Array, propose: Proposer) -> Region:
                 if part not in boxes:
                     boxes[part], depth[part] = rows[side == i], depth[box] + 1
                     queue.append(part)
+                    held += boxes[part].size + _ROWS_PER_REGION
+            if held > allowed:
+                raise too_many_regions(X.shape[0], len(boxes))
     regions: dict[Box, Region] = {}
     stack = [Box()]
     while stack:  # parts before the regions that share them

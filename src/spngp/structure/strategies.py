@@ -12,7 +12,7 @@ import numpy as np
 from spngp._support.checks import as_count
 from spngp._support.types import Array, Indices
 from spngp.network import Box
-from spngp.structure.regions import Cut, Region, grow
+from spngp.structure.regions import MOST_CUTS, Cut, Region, grow, too_many_regions
 
 
 class Strategy(Protocol):
@@ -168,10 +168,14 @@ class RandomAxes:
         def positions(values: Array, axis: int) -> Array:
             low, high = float(values.min()), float(values.max())
             if self.spacing is None:
+                if self.n_partitions > MOST_CUTS:
+                    raise too_many_regions(X.shape[0], self.n_partitions)
                 grid = low + (high - low) * np.arange(1, self.n_partitions + 1) / (self.n_partitions + 1)
             else:
                 spacing = float(np.broadcast_to(np.asarray(self.spacing, dtype=float), (X.shape[1],))[axis])
                 first, last = math.floor((low - lowest[axis]) / spacing), math.ceil((high - lowest[axis]) / spacing)
+                if last - first > MOST_CUTS:
+                    raise too_many_regions(X.shape[0], last - first)
                 grid = lowest[axis] + spacing * np.arange(max(first, 1), last + 1)
             # both sides of a cut must hold rows, or cutting would never end
             return np.unique(grid[(grid >= low) & (grid < high)])
