@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spngp._linalg import Square
 from spngp.io.classes import CLASSES, SKLEARN, SKLEARN_KERNELS, Reference, class_of
 from spngp.io.deferred import Deferred
-from spngp.io.tensors import DTYPES
+from spngp.io.header import DTYPES
 
 # Arrays up to this many bytes stand together in one array per type: an entry of their own would be longer than they.
 _SMALL = 1024
