@@ -26,6 +26,7 @@ class NetworkRegressor(Regressor):
     """A network in standardised units; rows, predictions and records in the user's."""
 
     _learnt: Learnt
+    kernel_names_: list[str]
 
     def _settings(self, inputs: Standardiser, n_rows: int) -> dict[str, Any]:
         """What the estimator's own parameters say about the plan."""

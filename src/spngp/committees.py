@@ -153,6 +153,9 @@ class _Committee(Regressor):
 
     _rule: ClassVar[str]
 
+    experts_: list[list[ExactGP]]
+    expert_rows_: list[Indices]
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": "no_validation",
         "n_experts": [Interval(Integral, 1, None, closed="left"), None],

@@ -42,6 +42,8 @@ CLASSES: dict[str, str] = {
     **dict.fromkeys(["Linear", "Polynomial", "Constant", "KernelSum", "KernelProduct"], _KERNELS),
 }
 
+ESTIMATORS = frozenset(name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.committees"))
+
 # scikit-learn's kernels, as a user may have given them: rebuilt by their constructors.
 SKLEARN_KERNELS = frozenset(
     {

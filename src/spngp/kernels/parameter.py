@@ -60,6 +60,12 @@ class ParameterTable:
     Values are natural (not logs). A table is never changed; :meth:`replaced` makes another with other values.
     """
 
+    names: tuple[str, ...]
+    values: Array
+    free: NDArray[np.bool_]
+    log_bounds: Array
+    n_free: int
+
     def __init__(self, names: tuple[str, ...], values: Array, free: NDArray[np.bool_], log_bounds: Array) -> None:
         values.setflags(write=False)
         self.names, self.values, self.free, self.log_bounds = names, values, free, log_bounds
