@@ -25,6 +25,7 @@ from spngp.gp.exact import ExactGP
 from spngp.io import SCHEMA, ModelFileError
 from spngp.io.classes import CLASSES, class_of
 from spngp.io.deferred import StoredGP
+from spngp.io.tensors import TensorFile
 from spngp.kernels import (
     Constant,
     Linear,
@@ -200,10 +201,33 @@ def test_the_safetensors_package_reads_the_file(path):
     from safetensors.numpy import load_file
 
     tensors = load_file(path)
+    file = TensorFile(path)
+    assert set(tensors) == set(file.layout())
+    for name, array in tensors.items():
+        assert array.dtype == file.array(name).dtype
+        assert np.array_equal(array, file.array(name))
     about = json.loads(tensors["description"].tobytes().split(b"\n")[0])
     assert set(about["arrays"]) == set(tensors) - {"description"}
     total = sum(array.nbytes for array in tensors.values())
     assert path.stat().st_size < 1.2 * total
+
+
+_CORE_ONLY = """
+import sys
+for extra in ("safetensors", "typer", "rich", "pyarrow", "matplotlib", "plotly", "pooch", "tqdm", "pandas", "polars"):
+    sys.modules[extra] = None  # importing it is an ImportError
+import numpy as np, spngp
+X = np.linspace(0.0, 6.0, 30)[:, np.newaxis]
+model = spngp.SPNGPRegressor(hyperparameters="fixed").fit(X, np.sin(X[:, 0]))
+model.save(sys.argv[1])
+assert np.array_equal(spngp.load(sys.argv[1], verify=True).predict(X), model.predict(X))
+"""
+
+
+def test_the_core_dependencies_are_enough_to_save_and_load(tmp_path):
+    source = os.path.dirname(os.path.dirname(spngp.__file__))
+    environment = {**os.environ, "PYTHONPATH": source}
+    subprocess.run([sys.executable, "-c", _CORE_ONLY, str(tmp_path / "m")], env=environment, check=True)
 
 
 def test_file_is_hardly_larger_than_its_arrays(tmp_path):

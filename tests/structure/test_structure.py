@@ -262,7 +262,7 @@ def test_a_graph_that_explodes_is_refused_before_it_takes_time_or_memory(strateg
         assert tracemalloc.get_traced_memory()[1] < 150e6
     finally:
         tracemalloc.stop()
-    assert "lower n_partitions (or n_cuts), widen spacing or raise max_leaf_size" in str(error.value)
+    assert "lower n_partitions, widen spacing or raise max_leaf_size" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -272,7 +272,7 @@ def test_a_graph_that_explodes_is_refused_before_it_takes_time_or_memory(strateg
         (RandomAxes(500, n_partitions=2), np.random.default_rng(0).standard_normal((1500, 8))),
         (Compact(60, n_partitions=3), np.random.default_rng(0).uniform(size=(900, 3))),
         (Compact(500, n_partitions=2), np.random.default_rng(0).uniform(size=(5000, 3))),
-        (EqualWidth(100, n_offsets=4), heavy_tailed(2000, 3)),
+        (EqualWidth(100, n_partitions=4), heavy_tailed(2000, 3)),
     ],
     ids=["random", "compact", "compact, more rows", "equal width"],
 )

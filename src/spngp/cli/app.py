@@ -7,10 +7,13 @@ prints results with :mod:`spngp.cli.terminal` and reports what is wrong by raisi
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +21,7 @@ from typer.core import TyperGroup
 
 from spngp._version import __version__
 from spngp.cli import data, demo, evaluate, fit, inspect, predict, report, reproduce
-from spngp.cli.failures import describe
+from spngp.cli.failures import Terminated, describe
 from spngp.cli.terminal import ClosedOutput, flush_output, note
 
 _ClickException: Any = typer.BadParameter.__mro__[2]  # wherever this version of Typer keeps it
@@ -36,7 +39,7 @@ class CommandLine(TyperGroup):
         extra["standalone_mode"] = False
         sys.stdout = sys.stdout or ClosedOutput()
         try:
-            with warnings.catch_warnings():
+            with _orderly_termination(), warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 try:
                     result = super().main(arguments, *rest, **extra)
@@ -47,7 +50,7 @@ class CommandLine(TyperGroup):
             where = context.command_path if context is not None else "spngp"
             note(f"{where}: {' '.join(error.format_message().split())} (see {where} --help)")
             sys.exit(2)
-        except (Exception, KeyboardInterrupt, typer.Abort) as error:
+        except (Exception, KeyboardInterrupt, Terminated, typer.Abort) as error:
             if verbose:
                 for line in traceback.format_exc().splitlines():
                     note(line)
@@ -57,6 +60,25 @@ class CommandLine(TyperGroup):
         if result == 130:  # Typer's word for Ctrl-C
             note("spngp: interrupted")
         sys.exit(result if isinstance(result, int) else 0)
+
+
+@contextmanager
+def _orderly_termination() -> Iterator[None]:
+    """Let SIGTERM unwind the command as an exception does; a second one ends it at once."""
+    in_main_thread = threading.current_thread() is threading.main_thread()  # others cannot set handlers
+    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def terminate(*_: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

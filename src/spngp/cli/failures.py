@@ -1,7 +1,7 @@
 """From an exception to one line for people and an exit code for scripts.
 
 2: the request or the data were wrong. 1: a check did not hold, or something failed that no input explains.
-130: interrupted.
+130: interrupted. 143: terminated by SIGTERM.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ EXTRAS = {
     "typer": "cli",
     "rich": "cli",
     "pyarrow": "cli",
-    "safetensors": "io",
     "matplotlib": "plot",
     "plotly": "report",
     "pooch": "data",
@@ -25,12 +24,18 @@ class CheckFailed(Exception):  # noqa: N818 - it is an outcome, not an error of 
     """A command ran to its end and what it was to check does not hold: exit code 1."""
 
 
+class Terminated(BaseException):
+    """SIGTERM came. No code handles it, so everything is unwound and half-written files are removed."""
+
+
 def describe(error: BaseException) -> tuple[str, int]:
     """One line that says what happened, and the exit code."""
     if isinstance(error, CheckFailed):
         return _one_line(str(error)), 1
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", 130
+    if isinstance(error, Terminated):
+        return "terminated", 143
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "").split(".")[0]
         if package in EXTRAS:

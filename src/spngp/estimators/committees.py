@@ -32,6 +32,7 @@ from spngp.learning import defaults, metric
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.plan import Effort
 from spngp.learning.tied_evidence import fit_tied
+from spngp.network.units import Units
 from spngp.predictive import GaussianMixture
 
 __all__ = [
@@ -63,6 +64,10 @@ class _Committee(Regressor):
     """All but the rule, a name in ``RULES``."""
 
     _rule: ClassVar[str]
+
+    units_: Units
+    experts_: list[list[ExactGP]]
+    expert_rows_: list[Indices]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": "no_validation",

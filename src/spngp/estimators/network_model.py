@@ -24,6 +24,7 @@ class NetworkModel(Regressor):
     """An estimator whose model is a posterior network. Concrete estimators turn their parameters into a request."""
 
     _learnt: Learnt
+    kernel_names_: list[str]
 
     def _fit(self, X: Any, y: Any, request: Request) -> Self:
         """Check, standardise, plan, learn, store."""

@@ -81,6 +81,12 @@ class ExactGP(Prior):
         return self._y.size - self._n_first
 
     @property
+    def shape_of_rows(self) -> tuple[int, int]:
+        """Rows and columns of what it was conditioned on, context included."""
+        n, d = self._X.shape
+        return n, d
+
+    @property
     def noise_is_even(self) -> bool:
         """Whether all own rows have the same noise, none a weight other than one."""
         return self._repeats is None or float(self._repeats.counts.sum()) == self.n_own

@@ -44,6 +44,8 @@ CLASSES: dict[str, str] = {
     **dict.fromkeys(["Linear", "Polynomial", "Constant", "KernelSum", "KernelProduct"], _KERNELS),
 }
 
+ESTIMATORS = frozenset(name for name, home in CLASSES.items() if home.startswith("spngp.estimators"))
+
 # scikit-learn's kernels, as a user may have given them: rebuilt by their constructors.
 SKLEARN_KERNELS = frozenset(
     {

@@ -1,7 +1,7 @@
 """From records and arrays back to a model.
 
-Records are parsed when they are needed: opening a model of thousands of experts reads the network and leaves what is
-inside the experts for later.
+Every record that the model is made of is checked when the file is opened: its attributes and their types, then how they
+agree. Rows and factors of GPs, nearly all of a file's bytes, are not read before they are used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -18,34 +17,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._linalg.square import Square
+from spngp.io import consistency
 from spngp.io.classes import SKLEARN, SKLEARN_KERNELS, Reference, class_of
-from spngp.io.deferred import Deferred, StoredGP, StoredLearnt
-from spngp.io.tensors import ModelFileError
+from spngp.io.deferred import READ_LATER, StoredGP
+from spngp.io.fields import check_attributes, shown
+from spngp.io.tensors import ModelFileError, TensorFile
 
 _BIT_GENERATORS = frozenset(["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
+_PLAIN = (bool, int, float, str, type(None))
 
-# What is left for later when its owner is put together, besides all that is inside a GP.
-_LATER = frozenset([("Learnt", "prior"), ("Learnt", "own")])
 
-_from_json = json.JSONDecoder().decode  # json.loads looks at its options first: for short lines that counts
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+# json.loads looks at its options first: for short lines that counts
+_from_json = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 class Decoder:
-    """Puts a model together; what lies inside a GP only when it is asked for.
+    """Puts a model together; rows and factors of GPs are compared with their checksums when they are first used.
 
     Parameters
     ----------
     records : list of str
         Lines as the encoder left them.
-    tensor : callable
-        Given a name: the array.
-    source : str
-        The file, for errors.
+    file : TensorFile
+        The arrays.
     """
 
-    def __init__(self, records: list[str], tensor: Callable[[str], NDArray[Any]], source: str) -> None:
-        self._records, self._tensor, self._source = records, tensor, source
+    def __init__(self, records: list[str], file: TensorFile) -> None:
+        self._records, self._file = records, file
         self._done: dict[int, Any] = {}
+        self._arrays: dict[tuple[Any, ...], NDArray[Any]] = {}  # one that is shared stays so
+        self._tensors: dict[int, str] = {}  # of matrices: where in the file their arrays stand
 
     def decode(self, reference: Reference) -> Any:
         """The object a reference stands for."""
@@ -59,8 +64,9 @@ class Decoder:
             yield
         except ModelFileError:
             raise
-        except (LookupError, TypeError, ValueError, AttributeError, ImportError, RecursionError) as error:
-            raise ModelFileError(f"{self._source} is damaged: its description makes no model ({error})") from None
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+            what = " ".join(str(error).split())
+            raise ModelFileError(f"{self._file.path} is damaged: its description makes no model ({what})") from None
 
     def _decode(self, reference: Reference) -> Any:
         """Parts before wholes, without recursion."""
@@ -70,69 +76,126 @@ class Decoder:
             position = stack[-1]
             if position in self._done:
                 stack.pop()
-            elif self._records[position].startswith('["ExactGP",'):
-                self._done[position] = Deferred.make(StoredGP, partial(self._gp_references, position), self.decode)
             elif position in parsed:
-                self._done[position] = self._build(*parsed.pop(position))
+                kind, contents = parsed.pop(position)
+                self._done[position] = self._build(kind, contents)
+                if kind == "Square":
+                    self._tensors[position] = contents["array"]["array"][0]
             else:
-                kind, contents = parsed[position] = tuple(_from_json(self._records[position]))
+                kind, contents = parsed[position] = _record(self._records[position])
                 if kind == "dict":
-                    contents = [part for pair in contents for part in pair]
-                elif isinstance(contents, dict):
-                    contents = [part for label, part in contents.items() if (kind, label) not in _LATER]
-                stack += [below for below in _positions(contents, position) if below not in self._done]
-        return self._ready(reference)
+                    parts: Iterable[Reference] = [part for key, value in contents for part in (key, value)]
+                else:
+                    parts = contents.values() if isinstance(contents, dict) else contents
+                stack += [below for below in _positions(parts, position) if below not in self._done]
+        return self._part(reference)
 
-    def _gp_references(self, position: int) -> dict[str, Reference]:
-        with self._guard():
-            references: dict[str, Reference] = dict(_from_json(self._records[position])[1])
-            _positions(references.values(), position)
-        return references
-
-    def _ready(self, reference: Reference) -> Any:
-        """The object a reference stands for, its record being done."""
-        if not isinstance(reference, dict):
+    def _part(self, reference: Reference, array: Callable[[str], NDArray[Any]] | None = None) -> Any:
+        """What a reference stands for, its record being done."""
+        if type(reference) in _PLAIN:
             return reference
-        if "@" in reference:
-            return self._done[reference["@"]]
-        if "array" in reference:
-            return self._array(*reference["array"])
-        if "tuple" in reference:
-            return tuple([self._ready(part) for part in reference["tuple"]])
-        return float(reference["float"])
+        ((way, what),) = reference.items()
+        if way == "@":
+            return self._done[what]
+        if way == "array":
+            return self._array(array or self._file.array, *what)
+        return _inline(reference)
 
     def _build(self, kind: str, contents: Any) -> Any:
         if kind == "strings":
-            return np.array([str(item) for item in contents], dtype=object)
+            if not all(type(item) is str for item in contents):
+                raise ValueError("strings must be text")
+            return np.array(contents, dtype=object)
         if kind == "dict":
-            return {self._ready(key): self._ready(part) for key, part in contents}
+            return {self._part(key): self._part(value) for key, value in contents}
         if kind in ("list", "tuple", "slice"):
-            items = [self._ready(part) for part in contents]
+            items = [self._part(part) for part in contents]
             return items if kind == "list" else tuple(items) if kind == "tuple" else slice(*items)
-        later = {label: part for label, part in contents.items() if (kind, label) in _LATER}
-        attributes = {label: self._ready(part) for label, part in contents.items() if label not in later}
-        if kind == "Square":
-            return Square(attributes["array"])
+        if kind == "ExactGP":
+            return self._gp(contents)
+        if kind == "Square":  # part of a GP, and read with it
+            return _square(**{label: self._part(part, self._file.unchecked) for label, part in contents.items()})
+        attributes = {label: self._part(part) for label, part in contents.items()}
         if kind == "Generator":
             return np.random.Generator(_bit_generator(attributes["state"]))
         if kind == "RandomState":
             return np.random.RandomState(_bit_generator(attributes["state"]))
         if kind.startswith("sklearn.") and kind.removeprefix("sklearn.") in SKLEARN_KERNELS:
             return getattr(import_module(SKLEARN), kind.removeprefix("sklearn."))(**attributes)
-        value: Any = object.__new__(class_of(kind))
-        if later:
-            value = Deferred.make(StoredLearnt, lambda: later, self.decode)
-        for label, part in attributes.items():
-            object.__setattr__(value, label, part)
-        return value
+        return _checked_object(kind, attributes)
 
-    def _array(self, tensor: str, offset: int | None, shape: list[int], order: str) -> NDArray[Any]:
-        flat = self._tensor(tensor).reshape(-1)
-        if offset is not None:
-            if not 0 <= offset <= offset + math.prod(shape) <= flat.size:
-                raise ValueError(f"array outside {tensor}")
-            flat = flat[offset : offset + math.prod(shape)]
-        return flat.reshape(shape[::-1]).T if order == "F" else flat.reshape(shape)
+    def _gp(self, contents: dict[str, Reference]) -> StoredGP:
+        later = {label: part for label, part in contents.items() if label in READ_LATER}
+        attributes = {
+            label: self._part(part, self._file.unchecked if label in later else None)
+            for label, part in contents.items()
+        }
+        tensors = {label: self._tensor_of(part) for label, part in later.items()}
+        file = self._file  # all that stays of this object
+
+        def read(label: str) -> None:
+            tensor = tensors[label]
+            if tensor is not None:
+                file.array(tensor)  # compares it with its checksum
+
+        return StoredGP.of(_checked_object("ExactGP", attributes), read)
+
+    def _tensor_of(self, reference: Reference) -> str | None:
+        """The array of the file in which one that is read later stands, alone or as that of a matrix; none for none."""
+        if reference is None:
+            return None
+        return self._tensors[reference["@"]] if "@" in reference else str(reference["array"][0])
+
+    def _array(
+        self, array: Callable[[str], NDArray[Any]], tensor: str, offset: int | None, shape: list[int], order: str
+    ) -> NDArray[Any]:
+        whole = array(tensor)
+        key = (tensor, offset, *shape, order)
+        if key not in self._arrays:
+            if not all(type(number) is int and number >= 0 for number in (offset or 0, *shape)) or order not in "CF":
+                raise ValueError(f"no array: offset {shown(offset)}, shape {shape}, order {shown(order)}")
+            flat, size = whole.reshape(-1), math.prod(shape)
+            if size != flat.size if offset is None else offset + size > flat.size:
+                raise ValueError(f"an array of shape {shape} must fit into {tensor}, which has {flat.size:,} numbers")
+            if offset is not None:
+                flat = flat[offset : offset + size]
+            self._arrays[key] = flat.reshape(shape[::-1]).T if order == "F" else flat.reshape(shape)
+        return self._arrays[key]
+
+
+def _record(line: str) -> tuple[str, Any]:
+    kind, contents = _from_json(line)
+    plain = kind in ("strings", "list", "tuple", "slice", "dict")
+    if type(kind) is not str or type(contents) is not (list if plain else dict):
+        raise ValueError(f"no record: {shown(kind)} of {shown(contents)}")
+    return kind, contents
+
+
+def _inline(reference: Reference) -> Any:
+    """A number that JSON does not know, or a tuple of numbers or of such tuples."""
+    if type(reference) in _PLAIN:
+        return reference
+    ((way, what),) = reference.items()
+    if way == "float" and what in ("nan", "inf", "-inf"):
+        return float(what)
+    if way == "tuple" and type(what) is list:
+        return tuple([_inline(part) for part in what])
+    raise ValueError(f"no part of a model: {shown(way)}")
+
+
+def _square(array: NDArray[Any]) -> Square:
+    if type(array) is not np.ndarray or array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(f"a factor must be a square matrix, got {shown(array)}")
+    return Square(array)
+
+
+def _checked_object(kind: str, attributes: dict[str, Any]) -> Any:
+    check_attributes(kind, attributes)
+    value: Any = object.__new__(class_of(kind))
+    for label, part in attributes.items():
+        object.__setattr__(value, label, part)
+    consistency.check(kind, value)
+    return value
 
 
 def _positions(references: Iterable[Reference], end: int) -> list[int]:
@@ -140,13 +203,13 @@ def _positions(references: Iterable[Reference], end: int) -> list[int]:
     found = [reference["@"] for reference in references if isinstance(reference, dict) and "@" in reference]
     for position in found:
         if type(position) is not int or not 0 <= position < end:
-            raise ValueError(f"record {position!r} out of order")
+            raise ValueError(f"record {shown(position)} out of order")
     return found
 
 
 def _bit_generator(state: dict[str, Any]) -> Any:
     if state["bit_generator"] not in _BIT_GENERATORS:
-        raise ValueError(f"unknown bit generator {state['bit_generator']!r}")
+        raise ValueError(f"unknown bit generator {shown(state['bit_generator'])}")
     bit_generator = getattr(np.random, state["bit_generator"])()
     bit_generator.state = state
     return bit_generator

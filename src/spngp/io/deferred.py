@@ -1,60 +1,54 @@
-"""Objects of a model file whose attributes are read when first asked for."""
+"""A GP of a model file, whose rows and factor are read, and compared with their checksums, when first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spngp.gp.exact import ExactGP
-from spngp.io.classes import Reference
-from spngp.learning import Learnt
+
+# What is left for later: nearly all of a file's bytes.
+READ_LATER = ("_X", "_y", "_L", "_alpha")
 
 
-class Deferred:
-    """An object of a model file, some of whose attributes are read, and checked, when first asked for."""
+class StoredGP(ExactGP):
+    """A GP of a model file."""
+
+    _attributes: Mapping[str, Any]
+    _read: Callable[[str], None]
 
     @staticmethod
-    def make(kind: type, references: Callable[[], dict[str, Reference]], decode: Callable[[Reference], Any]) -> Any:
-        """An instance of a subclass of this one; ``references`` gives what each deferred attribute stands for."""
-        value: Any = object.__new__(kind)
-        value.__dict__.update(_references=references, _decode=decode)
-        return value
+    def of(gp: ExactGP, read: Callable[[str], None]) -> StoredGP:
+        """The same GP; ``read`` is called with an attribute's name before its contents are first used."""
+        stored = object.__new__(StoredGP)
+        eager = {name: value for name, value in gp.__dict__.items() if name not in READ_LATER}
+        stored.__dict__.update(eager, _attributes=gp.__dict__, _read=read)
+        return stored
 
     def __getattribute__(self, name: str) -> Any:
         # not __getattr__: a default in the class would hide what was stored
-        own = object.__getattribute__(self, "__dict__")
-        if name not in own and not name.startswith("__"):
-            references = _references_of(own)
-            if name in references:
-                own[name] = own["_decode"](references[name])
+        if name in READ_LATER:
+            own = object.__getattribute__(self, "__dict__")
+            if name not in own:
+                own["_read"](name)
+                own[name] = own["_attributes"][name]
         return object.__getattribute__(self, name)
 
+    @property
+    def shape_of_rows(self) -> tuple[int, int]:
+        """Rows and columns of what it was conditioned on, without reading it."""
+        n, d = self._attributes["_X"].shape
+        return n, d
+
     def attributes(self) -> dict[str, Any]:
-        """Everything a plain object would hold."""
-        names = dict.fromkeys([*_references_of(self.__dict__), *self.__dict__])
-        return {name: getattr(self, name) for name in names if name not in ("_references", "_decode")}
+        """Everything a plain GP would hold, in its order."""
+        return {name: getattr(self, name) for name in self._attributes}
 
     def __reduce__(self) -> Any:
-        return _plain, (type(self).__mro__[2], self.attributes())
+        return _plain, (self.attributes(),)
 
 
-def _references_of(own: dict[str, Any]) -> dict[str, Reference]:
-    """What the deferred attributes stand for, parsed when first asked for."""
-    references: Any = own.get("_references", {})
-    if callable(references):
-        references = own["_references"] = references()
-    return references
-
-
-def _plain(kind: type, attributes: dict[str, Any]) -> Any:
-    value: Any = object.__new__(kind)
-    value.__dict__.update(attributes)
-    return value
-
-
-class StoredGP(Deferred, ExactGP):
-    """A GP of a model file."""
-
-
-class StoredLearnt(Deferred, Learnt):
-    """What was learnt, of a model file; the networks without context and without rows wait for an update."""
+def _plain(attributes: dict[str, Any]) -> ExactGP:
+    gp = object.__new__(ExactGP)
+    gp.__dict__.update(attributes)
+    return gp

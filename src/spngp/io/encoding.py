@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from spngp._linalg.square import Square
 from spngp.io.classes import CLASSES, SKLEARN, SKLEARN_KERNELS, Reference, class_of
-from spngp.io.deferred import Deferred
-from spngp.io.tensors import DTYPES
+from spngp.io.deferred import StoredGP
+from spngp.io.header import DTYPES
 
 # Arrays up to this many bytes stand together in one array per type: an entry of their own would be longer than they.
 _SMALL = 1024
@@ -140,8 +140,8 @@ def _take_apart(value: Any) -> tuple[str, Any]:
         return "Generator", {"state": value.bit_generator.state}
     if isinstance(value, np.random.RandomState):
         return "RandomState", {"state": value.get_state(legacy=False)}
-    if isinstance(value, Deferred):
-        return type(value).__mro__[2].__name__, value.attributes()
+    if isinstance(value, StoredGP):
+        return "ExactGP", value.attributes()
     kind, name = type(value), type(value).__name__
     if name in CLASSES and kind is class_of(name):
         return name, _attributes(value)

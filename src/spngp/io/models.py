@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from spngp._version import __version__
-from spngp.io.classes import CLASSES, class_of
+from spngp.io import consistency
+from spngp.io.classes import ESTIMATORS, class_of
 from spngp.io.decoding import Decoder
 from spngp.io.encoding import Encoder
+from spngp.io.fields import check_attributes
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
 SCHEMA = 2  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
-_ESTIMATORS = [name for name, home in CLASSES.items() if home in ("spngp.estimators", "spngp.estimators.committees")]
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -41,9 +42,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     name = type(model).__name__
-    if name not in _ESTIMATORS or type(model) is not class_of(name):
+    if name not in ESTIMATORS or type(model) is not class_of(name):
         raise ValueError(f"only estimators of spngp can be saved, got {type(model).__module__}.{name}")
     check_is_fitted(model)
+    # what was set after the fit would only be refused when the file is opened
+    check_attributes(name, model.__dict__)
+    consistency.check(name, model)
     encoder = Encoder()
     root = encoder.encode(model)
     encoder.finish()
@@ -104,13 +108,15 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         if expected != {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}:
             raise file.damaged("its header")
         file.checksums = {name: total for name, (_, _, total) in about["arrays"].items()}
+        if not all(type(total) is int for total in file.checksums.values()):
+            raise file.damaged("its description")
         if verify:
             file.check_all()
-        model = Decoder(records, file.array, str(file.path)).decode(about["model"])
+        model = Decoder(records, file).decode(about["model"])
     except ModelFileError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise file.damaged("its description") from None
-    if type(model).__name__ not in _ESTIMATORS:
+    if type(model).__name__ not in ESTIMATORS:
         raise ModelFileError(f"{file.path} holds a {type(model).__name__}, not an estimator")
     return model

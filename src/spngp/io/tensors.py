@@ -1,42 +1,29 @@
 """Named arrays in a safetensors file: written at once, read as views of mapped memory, checked on first use.
 
-The safetensors package writes the file. Its reader for NumPy copies, so the header, which is JSON, is read here and
-the arrays are views of the mapped file: a large model opens at once, and what is never asked for is never read.
+The format is a header and the bytes of the arrays, so both are done here: the safetensors package reads these files,
+but it copies all arrays to write them and to read them. A large model opens at once, and what is never asked for is
+never read.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import mmap
 import os
-import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spngp._support.atomic import replacing
-
-# Names of dtypes in the header.
-_DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "I64": np.dtype("<i8"),
-    "I32": np.dtype("<i4"),
-    "U64": np.dtype("<u8"),
-    "U32": np.dtype("<u4"),
-    "U8": np.dtype("u1"),
-    "BOOL": np.dtype("?"),
-}
-DTYPES = frozenset(_DTYPES.values())
+from spngp.io.header import LARGEST_HEADER, largest_header, read_header, write_header
 
 _KEY = "spngp"  # of our own metadata, in the format's
 _START = b'{"__metadata__":{"spngp":'  # of the header, after its length
-_LARGEST_HEADER = 100_000_000  # the format's own limit
+_SLICE = 1 << 22  # bytes written or checked at a time
 
 # How files begin that people mistake for models.
 _FOREIGN = {
@@ -58,26 +45,28 @@ class ModelFileError(ValueError):
 
 def checksum(array: NDArray[Any]) -> int:
     """CRC-32 of the bytes: any flipped bit, and any run of up to 32, changes it."""
-    return zlib.crc32(array.reshape(-1).view(np.uint8)) if array.size else 0  # type: ignore[arg-type]
+    return zlib.crc32(_bytes_of(array))
 
 
 def write(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> None:
     """Write C-ordered arrays; what was at ``path`` stays until the new file is whole and on the disk."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
+    # the widest items first, so that all are aligned
+    arrays = dict(sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])))
+    header = write_header(arrays, {_KEY: json.dumps(metadata)})
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        for array in arrays.values():
+            for part in _slices(_bytes_of(array)):
+                file.write(part)
 
-    with replacing(path) as temporary:
-        # one entry: the package writes several in any order, and equal models should be equal files
-        try:
-            save_file(dict(tensors), str(temporary), metadata={_KEY: json.dumps(metadata)})
-        except SafetensorError as error:
-            raise _as_os_error(error) from None
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return memoryview(array.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
-def _as_os_error(error: Exception) -> OSError:
-    """What the package says about a full disk and the like: it keeps the system's error as text only."""
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(str(error)) if number is None else OSError(int(number[1]), os.strerror(int(number[1])))
+def _slices(data: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(data), _SLICE):
+        yield data[start : start + _SLICE]
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
@@ -106,37 +95,40 @@ class TensorFile:
             size = os.fstat(file.fileno()).st_size
             start = file.read(8)
             length = int.from_bytes(start, "little")
-            if len(start) < 8 or not 2 <= length <= min(size - 8, _LARGEST_HEADER):
-                raise self._not_a_model(start, length, size)
+            if len(start) < 8 or not 2 <= length <= min(size - 8, LARGEST_HEADER):
+                raise self._not_a_model(start, length, size, file)
+            if length > largest_header(size):
+                raise ModelFileError(
+                    f"{self.path} is not a spngp model, or is damaged: its header has {length:,} of its {size:,} bytes"
+                )
             text = file.read(length)
             try:
-                header = json.loads(text)
-                ours = header.pop("__metadata__", {}).get(_KEY)
+                metadata, self._entries = read_header(text)
+                ours = metadata.get(_KEY)
                 self.metadata: dict[str, Any] | None = None if ours is None else dict(json.loads(ours))
-                self._entries = {name: _Entry(item, 8 + length) for name, item in header.items()}
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 foreign = not text.startswith(b"{")
-                raise self._not_a_model(start, length, size) if foreign else self.damaged("its header") from None
+                raise self._not_a_model(start, length, size, file) if foreign else self.damaged("its header") from None
             expected = max((entry.stop for entry in self._entries.values()), default=8 + length)
             if size < expected:
                 raise ModelFileError(f"{self.path} is truncated: {size:,} bytes where {expected:,} are expected")
-            if (
-                size > expected
-                or sum(entry.stop - entry.start for entry in self._entries.values()) != size - 8 - length
-            ):
+            end = 8 + length
+            for entry in sorted(self._entries.values(), key=lambda entry: (entry.start, entry.stop)):
+                if entry.start != end:  # no gaps, and nothing twice
+                    raise self.damaged("its header")
+                end = entry.stop
+            if size > end:
                 raise self.damaged("its header")
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    def _not_a_model(self, start: bytes, length: int, size: int) -> ModelFileError:
+    def _not_a_model(self, start: bytes, length: int, size: int, file: BinaryIO) -> ModelFileError:
         for magic, kind in _FOREIGN.items():
             if start.startswith(magic):
                 return ModelFileError(f"{self.path} is {kind}, not a spngp model")
         if size == 0:
             return ModelFileError(f"{self.path} is empty, not a spngp model")
-        if 2 <= length <= _LARGEST_HEADER and size >= 9:
-            with open(self.path, "rb") as file:
-                if file.read(9)[8:] == b"{":
-                    return ModelFileError(f"{self.path} is truncated: {size:,} bytes, not even its header is whole")
+        if max(2, size - 7) <= length <= LARGEST_HEADER and file.read(1) == b"{":
+            return ModelFileError(f"{self.path} is truncated: {size:,} bytes, not even its header is whole")
         return ModelFileError(f"{self.path} is not a spngp model")
 
     def damaged(self, what: str) -> ModelFileError:
@@ -147,41 +139,36 @@ class TensorFile:
         """Type and shape of every array."""
         return {name: (entry.dtype.str, entry.shape) for name, entry in self._entries.items()}
 
+    def unchecked(self, name: str) -> NDArray[Any]:
+        """An array of which nothing has been read yet: its shape can be relied on, its contents not."""
+        entry = self._entries[name]
+        return np.frombuffer(self._map, entry.dtype, entry.size, entry.start).reshape(entry.shape)
+
     def array(self, name: str) -> NDArray[Any]:
         """An array, compared with its checksum the first time."""
-        entry = self._entries[name]
-        view = np.frombuffer(self._map, entry.dtype, entry.size, entry.start).reshape(entry.shape)
+        view = self.unchecked(name)
         if name not in self._checked:
-            if name in self.checksums and checksum(view) != self.checksums[name]:
-                raise self.damaged(f"array {name!r}")
-            self._checked.add(name)
+            self._compare(name, checksum(view))
         return view
 
     def check_all(self) -> None:
         """Compare every array with its checksum now; reads the file once, without keeping it in memory."""
-        with open(self.path, "rb") as file:
-            for name in sorted(self._entries, key=lambda name: self._entries[name].start):
-                entry, total = self._entries[name], 0
-                file.seek(entry.start)
-                for start in range(entry.start, entry.stop, 1 << 22):
-                    total = zlib.crc32(file.read(min(1 << 22, entry.stop - start)), total)
-                if total != self.checksums.get(name, total):
-                    raise self.damaged(f"array {name!r}")
-                self._checked.add(name)
+        for name in sorted(self.checksums, key=lambda name: self._entries[name].start):
+            total, entry = 0, self._entries[name]
+            for start in range(entry.start, entry.stop, _SLICE):
+                stop = min(start + _SLICE, entry.stop)
+                with memoryview(self._map)[start:stop] as part:
+                    total = zlib.crc32(part, total)
+                self._release(start, stop)
+            self._compare(name, total)
 
+    def _release(self, start: int, stop: int) -> None:
+        """Take these bytes out of the process's memory; they are read again if they are used."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            first = start - start % mmap.PAGESIZE
+            self._map.madvise(mmap.MADV_DONTNEED, first, stop - first)
 
-class _Entry:
-    """Where an array stands in the file, checked against its type and shape."""
-
-    __slots__ = ("dtype", "shape", "size", "start", "stop")
-
-    def __init__(self, item: Mapping[str, Any], offset: int) -> None:
-        self.dtype = _DTYPES[item["dtype"]]
-        self.shape = tuple(item["shape"])
-        first, last = item["data_offsets"]
-        if not all(type(number) is int and number >= 0 for number in (first, last, *self.shape)):
-            raise ValueError("sizes and offsets must be integers >= 0")
-        self.size = math.prod(self.shape)
-        self.start, self.stop = offset + first, offset + last
-        if last - first != self.size * self.dtype.itemsize:
-            raise ValueError("size and offsets must agree")
+    def _compare(self, name: str, found: int) -> None:
+        if found != self.checksums.get(name, found):
+            raise self.damaged(f"array {name!r}")
+        self._checked.add(name)

@@ -92,6 +92,12 @@ class ParameterTable:
     Values are natural (not logs). A table is never changed; :meth:`replaced` makes another with other values.
     """
 
+    identities: tuple[Identity, ...]
+    values: Array
+    free: NDArray[np.bool_]
+    log_bounds: Array
+    n_free: int
+
     def __init__(
         self, identities: tuple[Identity, ...], values: Array, free: NDArray[np.bool_], log_bounds: Array
     ) -> None:

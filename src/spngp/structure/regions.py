@@ -93,7 +93,7 @@ def too_many_regions(n_rows: int, n_regions: int) -> ValueError:
     """The error for alternative cuts that multiply out of hand."""
     return ValueError(
         f"alternative cuts make too many regions of {n_rows:,} rows, more than {n_regions:,}; "
-        "lower n_partitions (or n_cuts), widen spacing or raise max_leaf_size"
+        "lower n_partitions, widen spacing or raise max_leaf_size"
     )
 
 

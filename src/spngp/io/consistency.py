@@ -1,0 +1,57 @@
+"""Which check each object of a model file must pass, so that all that a model can be asked for has an answer.
+
+Types are known to be right (:mod:`spngp.io.fields`), and so are the parts of an object. Contents of arrays that are
+read later (:mod:`spngp.io.deferred`) are not looked at, only their shapes. The checks live with their classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from spngp.estimators.consistency import check_estimator
+from spngp.gp.consistency import check_gp, check_repeats
+from spngp.io.classes import ESTIMATORS
+from spngp.kernels import Kernel
+from spngp.kernels.consistency import check_combination, check_kernel, check_parameter, check_table
+from spngp.learning.consistency import check_budget, check_learnt
+from spngp.network.consistency import (
+    check_affine,
+    check_box,
+    check_leaf,
+    check_noise_shape,
+    check_product,
+    check_split,
+    check_sum,
+)
+from spngp.tables.consistency import check_column, check_table_of
+
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    "Parameter": check_parameter,
+    "ParameterTable": check_table,
+    "KernelSum": check_combination,
+    "KernelProduct": check_combination,
+    "Repeats": check_repeats,
+    "ExactGP": check_gp,
+    "Leaf": check_leaf,
+    "Sum": check_sum,
+    "Split": check_split,
+    "Product": check_product,
+    "Box": check_box,
+    "NoiseShape": check_noise_shape,
+    "Affine": check_affine,
+    "Budget": check_budget,
+    "Learnt": check_learnt,
+    "Column": check_column,
+}
+
+
+def check(name: str, value: Any) -> None:
+    """Raise an error unless an object of the class of this name can be used."""
+    if name in ESTIMATORS:
+        check_estimator(value)
+        check_table_of(value)
+    elif name in _CHECKS:
+        _CHECKS[name](value)
+    elif isinstance(value, Kernel):
+        check_kernel(value)
