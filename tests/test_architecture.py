@@ -34,6 +34,8 @@ LAYERS = [
 ]
 # What an estimator says for short: `model.save(path)` is `spngp.io.save(model, path)`.
 UPWARDS = {("spngp.estimators.base", "spngp.io")}
+# scikit-learn's own, for who writes estimators.
+OF_SCIKIT_LEARN = {"_validate_params", "_get_param_names"}
 LONGEST_MODULE, LONGEST_FUNCTION, MOST_TOP_LEVEL_MODULES = 350, 50, 12
 
 
@@ -127,7 +129,7 @@ def test_no_room_touches_what_is_private_in_another():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
                 of_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-                if not of_self and node.attr not in own[room(module)]:
+                if not of_self and node.attr not in own[room(module)] | OF_SCIKIT_LEARN:
                     offences.append(f"{module}:{node.lineno}: {ast.unparse(node)}")
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spngp"):
                 for alias in node.names:
@@ -146,10 +148,10 @@ def test_modules_and_functions_read_in_one_sitting():
     for name, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                text = ast.get_docstring(node, clean=False)
-                body = (node.end_lineno or 0) - node.lineno + 1 - (len(text.splitlines()) if text else 0)
-                if body > LONGEST_FUNCTION:
-                    long.append(f"{name}.{node.name}: {body} lines without its docstring")
+                statements = node.body[1:] if ast.get_docstring(node) is not None else node.body
+                lines = (node.end_lineno or 0) - statements[0].lineno + 1 if statements else 0
+                if lines > LONGEST_FUNCTION:
+                    long.append(f"{name}.{node.name}: {lines} lines without its signature and docstring")
     assert not long, "\n".join(long)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli_commands import QUICK, ok, refused
 
 import spngp
+from command_line import QUICK, ok, refused
 from spngp.cli.app import app
 
 

@@ -17,33 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
 import spngp
+from command_line import QUICK, ok, refused
 from spngp import metrics
-from spngp.cli.app import app
-
-QUICK = ["--hyperparameters", "fixed", "--max-leaf-size", "60"]
-
-
-def run(*arguments, **kwargs):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], **kwargs)
-
-
-def ok(*arguments, **kwargs):
-    result = run(*arguments, **kwargs)
-    assert result.exit_code == 0, result.stderr
-    return result
-
-
-def refused(*arguments, code=2, **kwargs):
-    """The one line of an error."""
-    result = run(*arguments, **kwargs)
-    assert result.exit_code == code
-    assert result.stdout == ""
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.stderr
-    return lines[0]
 
 
 @pytest.fixture(scope="module")

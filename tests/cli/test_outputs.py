@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli_commands import QUICK, ok, refused
 
 import spngp
+from command_line import QUICK, ok, refused
 from spngp import datasets
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(spngp.__file__).parents[1])}

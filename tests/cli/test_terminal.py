@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from test_cli_commands import QUICK, ok, refused, run
 
+from command_line import QUICK, ok, refused, run
 from spngp.cli.app import add_command, app
 from spngp.cli.characters import visible
 from spngp.cli.failures import describe

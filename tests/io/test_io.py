@@ -65,7 +65,8 @@ KERNELS = {
 
 
 def fixed(**settings):
-    return SPNGPRegressor(**{"max_leaf_size": 25, "hyperparameters": "fixed", "random_state": 0, **settings})
+    size = {} if not isinstance(settings.get("structure", ""), str) else {"max_leaf_size": 25}
+    return SPNGPRegressor(**{**size, "hyperparameters": "fixed", "random_state": 0, **settings})
 
 
 CASES = {f"kernel {name}": fixed(kernels=kernel) for name, kernel in KERNELS.items()}
@@ -77,7 +78,7 @@ CASES |= {
     "structure object RandomAxes": fixed(structure=RandomAxes(40, spacing=1.3)),
     "structure object EqualWidth": fixed(structure=EqualWidth(30, n_partitions=2)),
     "overlap none": fixed(overlap=0.0),
-    "overlap by distance": fixed(overlap=[0.3, 0.1]),
+    "margin": fixed(margin=[0.3, 0.1]),
     "adaptive": fixed(hyperparameters="adaptive"),
     "noise as a parameter": fixed(noise_variance=Parameter(0.01, (1e-4, 1.0))),
     "generator": fixed(structure="random", random_state=np.random.default_rng(5)),
@@ -103,7 +104,7 @@ def mixtures_equal(one, other):
     return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in ("log_weights", "means", "variances"))
 
 
-SEVERAL_OUTPUTS = ["kernel default", "structure random", "overlap by distance", "adaptive", "gp"]
+SEVERAL_OUTPUTS = ["kernel default", "structure random", "margin", "adaptive", "gp"]
 SEVERAL_OUTPUTS += ["committee ProductOfExperts"]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from test_cli_commands import ok
 
+from command_line import ok
 from spngp import GPRegressor, SPNGPRegressor
 from spngp.gp.exact import ExactGP
 from spngp.kernels import SquaredExponential

@@ -312,21 +312,19 @@ class Square:
         unexplained of them may be as small as a rounding error and says nothing about their scale.
         """
         n, m = cross.shape
+        n_, m_ = integer(n), integer(m)
         whole = np.zeros((n + m, n + m), order="F")
         whole[:n, :n] = self.array
         if m == 0:
             return Square(whole)
         below = np.array(cross, order="F")
         self.solve(below)
-        whole[n:, :n] = below.T
-        schur = Square.zeros(m)
+        whole[n:, :n], schur = below.T, Square.zeros(m)
         schur.bound_unpack(gram.pairs)()
         schur.diagonal[:] = gram.diagonal + noise
         scale = float(schur.diagonal.mean())
         # schur −= belowᵀ below
-        dsyrk(
-            LOWER, TRANSPOSED, integer(m), integer(n), MINUS_ONE, pointer(below), integer(max(n, 1)), ONE, *schur._lower
-        )
+        dsyrk(LOWER, TRANSPOSED, m_, n_, MINUS_ONE, pointer(below), integer(max(n, 1)), ONE, *schur._lower)
         remainder = PackedGram.pack(schur.array)
         unpack = schur.bound_unpack(remainder.pairs)
         # a pivot no larger than what the subtraction rounds off carries no information, though it may be positive

@@ -10,6 +10,7 @@ import typer
 
 
 def demo(
+    context: typer.Context,
     directory: Annotated[str, typer.Option(metavar="DIR", help="Where files are written.")] = "demo",
     compare: Annotated[
         bool, typer.Option("--compare/--no-compare", help="Also compare three models and draw what each believes.")
@@ -26,16 +27,16 @@ def demo(
     make_folder(folder)
     train, test = _write_tables(folder)
     model, predicted, page = (str(folder / name) for name in ("motorcycle.spngp", "predicted.csv", "report.html"))
-    _run("fit", train, "--target", "accel", "--max-leaf-size", "30", "-o", model)
-    _run("inspect", model, "--experts", "6")
-    _run("predict", model, test, "--interval", "0.9", "-o", predicted)
-    _run("evaluate", model, test)
+    _run(context, "fit", train, "--target", "accel", "--max-leaf-size", "30", "-o", model)
+    _run(context, "inspect", model, "--experts", "6")
+    _run(context, "predict", model, test, "--interval", "0.9", "-o", predicted)
+    _run(context, "evaluate", model, test)
     look = {predicted: "predictions with 90 % intervals"}
     if find_spec("plotly") is None:
         print_line("(no report: it needs plotly, pip install 'spngp[report]')")
         print_line()
     else:
-        _run("report", model, test, "-o", page)
+        _run(context, "report", model, test, "-o", page)
         look[page] = "open it in a browser"
     if compare:
         from spngp.cli import comparison
@@ -76,14 +77,13 @@ def _write_tables(folder: Path) -> tuple[str, str]:
     return paths[0], paths[1]
 
 
-def _run(*arguments: str) -> None:
+def _run(context: typer.Context, *arguments: str) -> None:
     """A command as a person would type it: shown, then run."""
-    from spngp.cli.app import app
     from spngp.cli.terminal import print_line
 
     print_line(f"$ spngp {shlex.join(arguments)}", style="bold")
     try:
-        app(list(arguments))
+        context.find_root().command(list(arguments), prog_name="spngp")
     except SystemExit as end:
         if end.code:
             raise typer.Exit(int(end.code)) from None

@@ -27,8 +27,7 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
     nameless = without_names(model)
     quantiles = QUANTILES if d > 1 else (0.5,)
     places = np.quantile(X, quantiles, axis=0)
-    observed = y[~np.isnan(y)]
-    lowest, highest = (float(value) for value in np.quantile(observed, [0.002, 0.998]))
+    lowest, highest = (float(value) for value in np.nanquantile(y, [0.002, 0.998]))
     levels = np.linspace(*widened(lowest, highest, 0.25), _LEVELS)
     shown = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:_ROWS])
     found: list[tuple[float, int, dict[str, Any]]] = []
@@ -39,23 +38,22 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
         rows = np.concatenate([line(X, feature, place, grid).rows for place in places])
         mixture = one_output(nameless.predict_dist(rows), output)
         mean, (low, high) = mixture.mean, mixture.interval(0.95)
-        weights = nameless.predict_kernel_weights(rows)
-        weights = weights if weights.ndim == 2 else weights[:, output]
+        weights = nameless.predict_kernel_weights(rows).reshape(len(rows), -1, len(model.kernel_names_))
+        weights = weights[:, min(output, weights.shape[1] - 1)]
         noise = one_column(nameless.predict_noise(rows), output)
         shade = _shade(mixture, levels)
-        steps = []
-        for i in range(len(quantiles)):
-            part = slice(i * _POINTS, (i + 1) * _POINTS)
-            steps.append(
-                {
-                    "density": packed(shade[part].T, "u1"),
-                    "mean": packed(mean[part]),
-                    "low": packed(low[part]),
-                    "high": packed(high[part]),
-                    "weights": [packed(column) for column in weights[part].T],
-                    "noise": packed(noise[part]),
-                }
-            )
+        parts = [slice(i * _POINTS, (i + 1) * _POINTS) for i in range(len(quantiles))]
+        steps = [
+            {
+                "density": packed(shade[part].T, "u1"),
+                "mean": packed(mean[part]),
+                "low": packed(low[part]),
+                "high": packed(high[part]),
+                "weights": [packed(column) for column in weights[part].T],
+                "noise": packed(noise[part]),
+            }
+            for part in parts
+        ]
         effect = float(np.ptp(mean.reshape(len(quantiles), _POINTS), axis=1).max())
         item = {
             "input": inputs[feature],
