@@ -24,7 +24,6 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
     The other inputs stand together at their 5, 25, 50, 75 or 95 % quantile.
     """
     d = X.shape[1]
-    nameless = without_names(model)
     quantiles = QUANTILES if d > 1 else (0.5,)
     places = np.quantile(X, quantiles, axis=0)
     lowest, highest = (float(value) for value in np.nanquantile(y, [0.002, 0.998]))
@@ -34,37 +33,10 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
     for feature in range(d):
         if d > 1 and np.ptp(X[:, feature]) == 0:
             continue  # nothing to see along a constant
-        grid = np.linspace(*limits(X[:, feature]), _POINTS)
-        rows = np.concatenate([line(X, feature, place, grid).rows for place in places])
-        mixture = one_output(nameless.predict_dist(rows), output)
-        mean, (low, high) = mixture.mean, mixture.interval(0.95)
-        weights = nameless.predict_kernel_weights(rows).reshape(len(rows), -1, len(model.kernel_names_))
-        weights = weights[:, min(output, weights.shape[1] - 1)]
-        noise = one_column(nameless.predict_noise(rows), output)
-        shade = _shade(mixture, levels)
-        parts = [slice(i * _POINTS, (i + 1) * _POINTS) for i in range(len(quantiles))]
-        steps = [
-            {
-                "density": packed(shade[part].T, "u1"),
-                "mean": packed(mean[part]),
-                "low": packed(low[part]),
-                "high": packed(high[part]),
-                "weights": [packed(column) for column in weights[part].T],
-                "noise": packed(noise[part]),
-            }
-            for part in parts
-        ]
-        effect = float(np.ptp(mean.reshape(len(quantiles), _POINTS), axis=1).max())
-        item = {
-            "input": inputs[feature],
-            "x": packed(grid, "f8"),
-            "steps": steps,
-            "range": grid[[0, -1]].tolist(),
-            "rows": packed(X[shown, feature], "f8"),
-            "effect": number(effect),
-            "noiseTop": float(noise.max()),
-            "others": [_others(place, feature, inputs) for place in places] if d > 1 else [""],
-        }
+        effect, item = _along(without_names(model), X, feature, places, levels, output)
+        item["input"] = inputs[feature]
+        item["rows"] = packed(X[shown, feature], "f8")
+        item["others"] = [_others(place, feature, inputs) for place in places] if d > 1 else [""]
         found.append((effect, feature, item))
     found.sort(key=lambda pair: -pair[0])
     return {
@@ -75,6 +47,40 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
         "order": [feature for _, feature, _ in found],
         "left": len(found[_SHOWN:]),
         "y": packed(y[shown], "f8") if d == 1 else None,
+    }
+
+
+def _along(
+    model: Any, X: Array, feature: int, places: Array, levels: Array, output: int
+) -> tuple[float, dict[str, Any]]:
+    """What the model says along one input, the others at each of the places; and how much the mean changes."""
+    grid = np.linspace(*limits(X[:, feature]), _POINTS)
+    rows = np.concatenate([line(X, feature, place, grid).rows for place in places])
+    mixture = one_output(model.predict_dist(rows), output)
+    mean, (low, high) = mixture.mean, mixture.interval(0.95)
+    weights = model.predict_kernel_weights(rows)
+    weights = weights if weights.ndim == 2 else weights[:, output]
+    noise = one_column(model.predict_noise(rows), output)
+    shade = _shade(mixture, levels)
+    parts = [slice(i * _POINTS, (i + 1) * _POINTS) for i in range(len(places))]
+    steps = [
+        {
+            "density": packed(shade[part].T, "u1"),
+            "mean": packed(mean[part]),
+            "low": packed(low[part]),
+            "high": packed(high[part]),
+            "weights": [packed(column) for column in weights[part].T],
+            "noise": packed(noise[part]),
+        }
+        for part in parts
+    ]
+    effect = float(np.ptp(mean.reshape(len(places), _POINTS), axis=1).max())
+    return effect, {
+        "x": packed(grid, "f8"),
+        "steps": steps,
+        "range": grid[[0, -1]].tolist(),
+        "effect": number(effect),
+        "noiseTop": float(noise.max()),
     }
 
 
