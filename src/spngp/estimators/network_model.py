@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
@@ -150,8 +151,8 @@ class NetworkModel(Regressor):
     def regions_(self) -> list[dict[str, Any]]:
         """One plain record per expert: box, rows, kernel, parameters, noise, evidence and weight.
 
-        All in the units of X and y. ``parameters`` are the kernel's by name; ``identities`` tell the role, the input
-        and the part of a sum or product that each belongs to.
+        All in the units of X and y. ``parameters`` are the kernel's by name; ``identities`` tell, in the
+        same order, the role, the input and the part of a sum or product of each.
         """
         records = []
         for leaf, box, weight in self.network_.responsibilities():
@@ -166,7 +167,7 @@ class NetworkModel(Regressor):
                     "context_rows": leaf.gp.n_context,
                     "kernel": leaf.label,
                     "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
-                    "identities": table.identities,
+                    "identities": [asdict(identity) for identity in table.identities],
                     "noise_std": float(np.sqrt(leaf.noise_variance * leaf.noise_shape.variance)),
                     "log_evidence": leaf.log_evidence,
                     "weight": weight,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from spngp.report.text import number, packed, percent
 
 _SHOWN = 200  # regions; the smallest of more could not be told apart
 _RESIDUALS = 80  # per region
-_PARAMETER = re.compile(r"(?:(?P<part>\d+(?:\.\d+)*)\.)?(?P<name>[a-z_]+)(?:\[(?P<input>\d+)\])?")
 
 
 def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[str, Any]:
@@ -58,31 +56,32 @@ def _expert(record: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
         "noise": number(record["noise_std"]),
         "evidence": number(record["log_evidence"]),
         "context": counted(record["context_rows"], "row"),
-        "parameters": parameter_table(record["parameters"], inputs),
+        "parameters": parameter_table(record, inputs),
     }
 
 
-def parameter_table(parameters: dict[str, float], inputs: list[str]) -> dict[str, Any]:
-    """The parameters of a kernel: a row for each, a column for each part of a sum or product.
+def parameter_table(record: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
+    """The parameters of an expert's kernel: a row for each, a column for each part of a sum or product.
 
     Examples
     --------
     >>> from spngp.report.region_explorer import parameter_table
-    >>> parameter_table({"0.length_scale[0]": 2.0, "0.variance": 1.0, "1.variance": 3.0}, ["time"])
+    >>> roles = [("length_scale", 0, (0,)), ("variance", None, (0,)), ("variance", None, (1,))]
+    >>> identities = [{"role": role, "input": i, "part": part} for role, i, part in roles]
+    >>> parameter_table({"parameters": {"a": 2.0, "b": 1.0, "c": 3.0}, "identities": identities}, ["time"])
     {'parts': ['part 1', 'part 2'], 'rows': [['length scale of time', '2', ''], ['variance', '1', '3']]}
     """
     values: dict[str, dict[str, str]] = {}
-    for parameter, value in parameters.items():
-        part, name = _parameter_words(parameter, inputs)
-        values.setdefault(name, {})[part] = number(value)
+    for identity, value in zip(record["identities"], record["parameters"].values(), strict=True):
+        values.setdefault(_words(identity, inputs), {})[_part(identity)] = number(value)
     parts = list(dict.fromkeys(part for row in values.values() for part in row))
     return {"parts": parts, "rows": [[name, *(row.get(part, "") for part in parts)] for name, row in values.items()]}
 
 
-def _parameter_words(parameter: str, inputs: list[str]) -> tuple[str, str]:
-    match = _PARAMETER.fullmatch(parameter)
-    if match is None:
-        return "value", parameter
-    part = "value" if match["part"] is None else "part " + ".".join(str(int(i) + 1) for i in match["part"].split("."))
-    owner = "" if match["input"] is None else f" of {inputs[int(match['input'])]}"
-    return part, match["name"].replace("_", " ") + owner
+def _words(identity: dict[str, Any], inputs: list[str]) -> str:
+    owner = "" if identity["input"] is None else f" of {inputs[identity['input']]}"
+    return identity["role"].replace("_", " ") + owner
+
+
+def _part(identity: dict[str, Any]) -> str:
+    return "part " + ".".join(str(i + 1) for i in identity["part"]) if identity["part"] else "value"
