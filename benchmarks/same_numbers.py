@@ -67,12 +67,13 @@ def main(arguments: list[str] | None = None) -> int:
         tree = Path(folder) / "before"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tree)], check=True)
         subprocess.run(["git", "checkout", "--quiet", options.against], check=True, cwd=tree)
-        build = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
-        subprocess.run(build, check=True, cwd=tree, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        installed = Path(folder) / "installed"
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(tree)]
+        subprocess.run(install, check=True, stderr=subprocess.DEVNULL)
         print(f"{'set':<12}{'quantity':<14}{'largest relative difference':>28}{'equal to the bit':>18}")
         for name in options.sets.split(","):
             now = predictions(ROOT / "src", name, options.rows, Path(folder))
-            before = predictions(tree / "src", name, options.rows, Path(folder))
+            before = predictions(installed, name, options.rows, Path(folder))
             for quantity in now:
                 difference = largest_difference(now[quantity], before[quantity])
                 same = np.array_equal(now[quantity], before[quantity])

@@ -173,7 +173,7 @@ def test_demo_keeps_tables_that_are_not_its_own(folder):
 
 def test_a_full_disk_is_told_in_one_line_and_leaves_the_old_model(folder):
     before = contents(folder)
-    command = [sys.executable, "-m", "spngp", "fit", "d.csv", "-t", "y", *QUICK, "-o", "m.spngp"]
+    command = [sys.executable, "-m", "spngp", "fit", "d.csv", "-t", "y", *QUICK, "--no-holdout", "-o", "m.spngp"]
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # noqa: E731
     result = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, preexec_fn=limit)
     assert (result.returncode, result.stdout) == (2, "")

@@ -20,8 +20,9 @@ def fit(
 ) -> None:
     """Fit a model to a table and save it.
 
-    A share of the rows is held out, and a model of the others is measured on them; the one that is saved is then learnt
-    from all rows. That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
+    A share of the rows is held out to measure a model of the others; the one that is saved is learnt from all rows.
+
+    That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
     """
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, print_json

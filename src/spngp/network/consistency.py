@@ -18,6 +18,9 @@ from spngp.noise import NoiseShape
 def check_leaf(leaf: Leaf) -> None:
     """What its constructor says."""
     must(leaf.output >= 0, "output of Leaf must be >= 0", leaf.output)
+    if leaf.units is not None:
+        n_outputs = leaf.units.outputs.scale.size
+        must(leaf.output < n_outputs, "a leaf must model an output of its units", leaf.output)
     _as_built(leaf, Leaf.of(leaf.gp, leaf.output, leaf.label, leaf.units, leaf.noise_shape))
 
 
