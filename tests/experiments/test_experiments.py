@@ -1,6 +1,9 @@
 """Experiments: finished cells are kept, pages are whole, and the paper's figures come out on real data."""
 
 import json
+import os
+import re
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from spngp import datasets
+from spngp._support.provenance import Provenance
 from spngp.cli.app import app
-from spngp.experiments import NAMES, find, kin40k, model, runner, uci, variance
+from spngp.experiments import NAMES, cells, find, kin40k, model, runner, uci, variance
 from spngp.experiments.cells import Cells
 from spngp.experiments.files import csv_text, markdown_table, write_text
+from spngp.experiments.origin import code_text, origin_text, seconds_text
+from spngp.experiments.page import Page
+from spngp.experiments.sources import sources_hash
 
 
 def available(name):
@@ -39,11 +46,11 @@ class TestCells:
             return [{"name": name}]
 
         def experiment(interrupt_at):
-            cells = Cells(tmp_path, Settings(), said.append)
+            kept = Cells(tmp_path, Settings(), said.append)
             return [
                 row
                 for name in ("a", "b", "c")
-                for row in cells.get(name, lambda name=name: work(name, name == interrupt_at))
+                for row in kept.get(name, lambda name=name: work(name, name == interrupt_at))
             ]
 
         with pytest.raises(KeyboardInterrupt):
@@ -58,11 +65,89 @@ class TestCells:
 
         assert [size_of(1), size_of(2), size_of(2)] == [[{"size": 1}], [{"size": 2}], [{"size": 2}]]
 
+    def test_other_sources_are_computed_anew(self, tmp_path, monkeypatch):
+        def first(code):
+            monkeypatch.setattr(cells, "sources_hash", lambda: code)
+            return Cells(tmp_path, Settings(), lambda line: None).get("cell", lambda: [{"code": code}])
+
+        assert [first("a"), first("b"), first("b")] == [[{"code": "a"}], [{"code": "b"}], [{"code": "b"}]]
+
+    def test_seconds_are_those_of_the_computation(self, tmp_path):
+        def run():
+            kept = Cells(tmp_path, Settings(), lambda line: None)
+            kept.get("slow", lambda: time.sleep(0.05) or [{"x": 1}])
+            kept.get("fast", lambda: [{"x": 2}])
+            return kept
+
+        first, second = run(), run()
+        assert first.seconds == second.seconds >= 0.05
+        assert first.seconds_now == first.seconds
+        assert second.seconds_now == 0.0
+
+    def test_kept_cells_tell_the_code_they_came_from(self, tmp_path, monkeypatch):
+        def commits(commit):
+            monkeypatch.setattr(cells, "running_code", lambda: Provenance("0.1", commit, True))
+            kept = Cells(tmp_path, Settings(), lambda line: None)
+            kept.get("cell", lambda: [{"x": 1}])
+            return [code.commit for code in kept.codes]
+
+        assert commits("abc") == ["abc"]
+        assert commits("def") == ["abc"]
+
     @pytest.mark.parametrize("damage", ["", '{"made_by": "x"', "[1, 2]", '{"rows": []}'])
     def test_damaged_file_is_made_again(self, tmp_path, damage):
         (tmp_path / "cell.json").write_text(damage)
         assert Cells(tmp_path, Settings(), lambda line: None).get("cell", lambda: [{"x": 1}]) == [{"x": 1}]
         assert json.loads((tmp_path / "cell.json").read_text())["rows"] == [{"x": 1}]
+
+
+class TestSources:
+    @pytest.fixture
+    def package(self, tmp_path):
+        for name in ("box.py", "kernels/base.py", "_linalg/native.c", "cli/app.py", "plotting/density.py"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(name)
+        return tmp_path
+
+    @pytest.mark.parametrize("name", ["box.py", "kernels/base.py", "kernels/new.py", "_linalg/native.c"])
+    def test_what_decides_about_results_counts(self, package, name):
+        before = sources_hash(package)
+        (package / name).write_text("changed")
+        assert sources_hash(package) != before
+
+    @pytest.mark.parametrize("name", ["cli/app.py", "plotting/density.py", "_version.py", "kernels/base.pyc"])
+    def test_what_only_shows_does_not(self, package, name):
+        before = sources_hash(package)
+        (package / name).write_text("changed")
+        assert sources_hash(package) == before
+
+    def test_a_moved_line_counts(self, package):
+        before = sources_hash(package)
+        (package / "box.py").write_text("box.")
+        (package / "kernels" / "base.py").write_text("pykernels/base.py")
+        assert sources_hash(package) != before
+
+
+class TestOrigin:
+    @pytest.mark.parametrize(
+        ("code", "said"),
+        [
+            (Provenance("0.1.dev3+g12", "1234567890abcdef", True), "spngp 0.1.dev3 at commit 1234567890 (clean tree)"),
+            (Provenance("0.1", "1234567890ab", False), "commit 1234567890 (tree with uncommitted changes)"),
+            (Provenance("0.1", None, None), "spngp 0.1 (commit unknown)"),
+        ],
+    )
+    def test_commit_and_state_of_the_tree_are_said(self, code, said):
+        assert said in code_text(code)
+
+    def test_libraries_and_machine_are_said(self):
+        text = origin_text()
+        assert f"numpy {np.__version__}" in text
+        assert f"{os.cpu_count()} cores" in text
+
+    @pytest.mark.parametrize(("seconds", "said"), [(0.004, "0.004 s"), (3.21, "3.2 s"), (10.4, "10 s"), (291, "291 s")])
+    def test_no_time_is_rounded_to_nothing(self, seconds, said):
+        assert seconds_text(seconds) == said
 
 
 class TestFiles:
@@ -81,13 +166,31 @@ class TestFiles:
 
 
 class TestCommand:
-    def test_writes_page_figures_and_numbers(self, tmp_path):
+    def test_writes_page_and_figures(self, tmp_path):
         result = CliRunner().invoke(app, ["reproduce", "model", "--quick", "-o", str(tmp_path)])
         assert result.exit_code == 0, result.output
         page = (tmp_path / "model" / "README.md").read_text()
         assert "`spngp reproduce model --quick`" in page
+        assert origin_text() in page
         assert "6 induced trees" in page
-        assert {path.name for path in (tmp_path / "model").iterdir()} >= {"model.png", "model.svg", "covariance.csv"}
+        assert {path.name for path in (tmp_path / "model").iterdir()} == {"README.md", "model.png"}
+
+    def test_all_files_are_written_on_demand(self, tmp_path):
+        result = CliRunner().invoke(app, ["reproduce", "model", "--quick", "--all-files", "-o", str(tmp_path)])
+        assert result.exit_code == 0, result.output
+        names = {path.name for path in (tmp_path / "model").iterdir()}
+        assert names == {"README.md", "model.png", "model.svg", "covariance.csv"}
+
+    def test_second_run_tells_the_time_of_the_first(self, tmp_path, monkeypatch):
+        def run(settings, kept):
+            return Page("Slow", "", {"slow": kept.get("slow", lambda: time.sleep(0.3) or [{"x": 1}])})
+
+        monkeypatch.setattr(model, "run", run)
+        for _ in range(2):
+            page = runner.run("model", tmp_path, quick=True, all_files=False, say=lambda line: None).read_text()
+            took = re.search(r"computing took ([0-9.]+) s", page)
+            assert took is not None, page
+            assert float(took[1]) >= 0.3
 
     def test_unknown_name_lists_the_known(self):
         result = CliRunner().invoke(app, ["reproduce", "nothing"])

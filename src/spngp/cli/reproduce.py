@@ -17,6 +17,9 @@ def reproduce(
         typer.Argument(help="model, motorcycle, nonstationary, uci, kin40k, scaling, variance, or all."),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Smaller settings, for a look within minutes.")] = False,
+    all_files: Annotated[
+        bool, typer.Option("--all-files", help="Also write figures as SVG and points of curves as CSV.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -26,8 +29,8 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper anew, with today's settings beside the paper's own.
 
-    Finished parts are kept: a run that was interrupted goes on. Experiments whose data sets are not on this machine are
-    left out by name; spngp data list tells which are.
+    Finished parts are kept until the code or its libraries change: a run that was interrupted goes on. Experiments
+    whose data sets are not on this machine are left out by name; spngp data list tells which are.
     """
     from spngp.experiments import runner
 
@@ -40,7 +43,7 @@ def reproduce(
             skipped.append(f"{each}: skipped, needs {', '.join(missing)} (see spngp data fetch {missing[0]})")
             note(skipped[-1])
             continue
-        page = runner.run(each, folder, quick, note)
+        page = runner.run(each, folder, quick, all_files, note)
         console().print(page, soft_wrap=True)
     if len(skipped) == len(names):
         raise CheckFailed("nothing was run: " + "; ".join(skipped))

@@ -90,7 +90,8 @@ noise is learnt for each region.
         "(right). Red: mean and 95 % band of one GP. Below: weight of each kernel."
     )
     figure = _figure(fitted, data, x)
-    return Page("Motorcycle", text, {"scores": scores, "curves": curves}, {"motorcycle": (figure, caption)})
+    figures = {"motorcycle": (figure, caption)}
+    return Page("Motorcycle", text, {"scores": scores}, figures, further_tables={"curves": curves})
 
 
 def _held_out(make: Any, data: datasets.Dataset) -> list[Row]:

@@ -78,10 +78,8 @@ over {settings.n_tests} fresh series at the same inputs; error and correlation o
         "Top: the series, the SPN-GP's density (grey) and a GP's mean with 95 % band (red). Bottom: the noise's "
         "standard deviation as learnt, against the truth."
     )
-    figure = _figure(models, data)
-    return Page(
-        "Non-stationary series", text, {"scores": scores, "curves": curves}, {"nonstationary": (figure, caption)}
-    )
+    figures = {"nonstationary": (_figure(models, data), caption)}
+    return Page("Non-stationary series", text, {"scores": scores}, figures, further_tables={"curves": curves})
 
 
 def _figure(models: dict[str, Any], data: datasets.Dataset) -> Any:
