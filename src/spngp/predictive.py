@@ -244,6 +244,14 @@ class GaussianMixture:
         with np.errstate(over="ignore"):  # next to a component of no width everything else is infinitely far
             return np.asarray((y - self.means) / np.sqrt(self._positive_variances()))
 
+    def __getitem__(self, index: Any) -> GaussianMixture:
+        """The mixtures of some rows, ``mixture[rows]``, or of one output, ``mixture[:, k]``, with all components."""
+        try:
+            indices = (*index, slice(None)) if isinstance(index, tuple) else (index, slice(None))
+            return GaussianMixture(*(part[indices] for part in (self.log_weights, self.means, self.variances)))
+        except IndexError:
+            raise IndexError(f"index must fit the shape of the mixtures, {self.shape}, got {index!r}") from None
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 0
 

@@ -15,10 +15,12 @@ from spngp._support.provenance import Provenance
 from spngp.cli.app import app
 from spngp.experiments import NAMES, cells, find, kin40k, model, runner, uci, variance
 from spngp.experiments.cells import Cells
+from spngp.experiments.cross_validation import cross_validated
 from spngp.experiments.files import csv_text, markdown_table, write_text
 from spngp.experiments.origin import code_text, origin_text, seconds_text
 from spngp.experiments.page import Page
 from spngp.experiments.sources import sources_hash
+from spngp.predictive import GaussianMixture
 
 
 def available(name):
@@ -252,3 +254,23 @@ def test_kin40k_committees_are_the_papers():
     (ours,) = kin40k._network(64, 3.0, settings)
     assert ours["rmse"] < 0.15
     assert ours["nlpd"] < min(row["nlpd"] for row in found.values())
+
+
+def test_cross_validation_predicts_every_row_once_and_unseen():
+    X, y = np.arange(23.0)[:, np.newaxis], np.arange(23.0)
+    asked = []
+
+    class Model:
+        def __init__(self, X, y):
+            self.seen = set(X[:, 0])
+
+        def predict_dist(self, X):
+            assert self.seen.isdisjoint(X[:, 0])
+            assert len(self.seen) + len(X) == 23
+            asked.extend(X[:, 0])
+            return GaussianMixture(np.zeros((len(X), 1)), X + 2.0, np.ones((len(X), 1)))
+
+    scores = cross_validated(Model, X, y)
+    assert sorted(asked) == list(range(23))
+    assert scores.n == 23
+    assert scores.rmse == pytest.approx(2.0)

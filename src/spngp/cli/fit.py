@@ -127,8 +127,9 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
 
     import numpy as np
 
-    from spngp import SPNGPRegressor
-    from spngp.cli.scores import Scores, one_target
+    from spngp import SPNGPRegressor, metrics
+    from spngp._support.outputs import one_output
+    from spngp.cli.scores import record
     from spngp.cli.terminal import note
     from spngp.tables.reading import Source
     from spngp.tables.schema import Declaration, learn_schema
@@ -167,9 +168,8 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     if n_held_out:
         mixture = model.predict_dist(X.take(test))
         for k, name in enumerate(schema.targets):
-            scores = Scores()
-            scores.add(one_target(mixture, k), Y[test, k])
-            held_out[name] = scores.summary() if scores.n_rows else None
+            scores = metrics.scores(one_output(mixture, k), Y[test, k])
+            held_out[name] = record(scores) if scores.n else None
         model.partial_fit(X.take(test), Y[test, 0] if flat else Y[test])
     model.verbose = 0
     model.table_ = schema

@@ -90,11 +90,11 @@ def _columns(
     mixture: Any, names: list[str], levels: list[float], interval: float | None, samples: int, rng: Any
 ) -> dict[str, Any]:
     """The predicted columns by name."""
-    from spngp.cli.scores import one_target
+    from spngp._support.outputs import one_output
 
     columns: dict[str, Any] = {}
     for k, name in enumerate(names):
-        one = one_target(mixture, k)
+        one = one_output(mixture, k)
         columns[f"{name}_mean"], columns[f"{name}_std"] = one.mean, one.std
         if levels:
             values = one.quantile(levels)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from spngp._support.outputs import one_output
 from spngp._support.types import Array
 from spngp.plotting._style import limits, widened
-from spngp.plotting.lines import line, one_column, one_output, without_names
+from spngp.plotting.lines import line, without_names
 from spngp.predictive import GaussianMixture
 from spngp.report.text import number, packed
 
@@ -41,7 +42,7 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
         mean, (low, high) = mixture.mean, mixture.interval(0.95)
         weights = nameless.predict_kernel_weights(rows)
         weights = weights if weights.ndim == 2 else weights[:, output]
-        noise = one_column(nameless.predict_noise(rows), output)
+        noise = one_output(nameless.predict_noise(rows), output)
         shade = _shade(mixture, levels)
         steps = []
         for i in range(len(quantiles)):
