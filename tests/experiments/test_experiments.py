@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from spngp import datasets
+from spngp import SPNGPRegressor, datasets
 from spngp._support.provenance import Provenance
 from spngp.cli.app import app
-from spngp.experiments import NAMES, cells, find, kin40k, model, runner, uci, variance
+from spngp.experiments import NAMES, cells, find, kin40k, model, motorcycle, runner, scaling, uci, variance
 from spngp.experiments.cells import Cells
 from spngp.experiments.cross_validation import cross_validated
 from spngp.experiments.files import csv_text, markdown_table, write_text
+from spngp.experiments.measuring import exponent, in_own_process, measure, peak_memory
 from spngp.experiments.origin import code_text, origin_text, seconds_text
 from spngp.experiments.page import Page
 from spngp.experiments.sources import sources_hash
 from spngp.predictive import GaussianMixture
+
+FREE = ("n_jobs", "random_state", "verbose")  # arguments that decide about no result
 
 
 def available(name):
@@ -274,3 +277,54 @@ def test_cross_validation_predicts_every_row_once_and_unseen():
     assert sorted(asked) == list(range(23))
     assert scores.n == 23
     assert scores.rmse == pytest.approx(2.0)
+
+
+def test_what_is_called_default_has_the_default_arguments():
+    data = datasets.load("motorcycle")
+    made = {
+        "motorcycle": motorcycle.models(data, motorcycle.Settings())["SPNGPRegressor()"](),
+        "uci": uci.MODELS["SPNGPRegressor()"](uci.Settings(), data, 0),
+        "kin40k": kin40k.default_model(),
+        "scaling": scaling.MODELS["SPN-GP*"](2),
+    }
+    deciding = {name: value for name, value in SPNGPRegressor().get_params().items() if name not in FREE}
+    for name, model_ in made.items():
+        found = {key: value for key, value in model_.get_params().items() if key not in FREE}
+        assert found == deciding, name
+
+
+class TestMeasuring:
+    def test_scores_are_in_units_of_y_and_fit_is_apart_from_prediction(self):
+        train, test = datasets.regional(300, random_state=0), datasets.regional(200, random_state=1)
+        said = []
+
+        class Model:
+            def fit(self, X, y):
+                np.testing.assert_array_equal(y, train.Y[:, 0])
+                said.append("fit")
+
+            def predict_dist(self, X):
+                said.append("predict")
+                return GaussianMixture(np.zeros((200, 1)), test.function, np.full((200, 1), 0.25))
+
+        row = measure(Model(), 300, 200, lambda: said.append("between"))
+        assert said == ["fit", "between", "predict"]
+        unit = train.Y.std()
+        assert row["truth"] == 0.0
+        assert row["RMSE"] == pytest.approx(np.sqrt(np.mean((test.Y - test.function) ** 2)) / unit)
+        gauss = 0.5 * np.log(2 * np.pi * 0.25) + 0.5 * np.mean((test.Y - test.function) ** 2) / 0.25
+        assert row["NLPD"] == pytest.approx(gauss - np.log(unit))
+
+    def test_own_process_has_its_own_peak_of_memory(self):
+        block = np.ones(50_000_000)  # 400 MB here, none of them there
+        row = in_own_process(scaling._measured, "SPN-GP*", 100, 50, 1)
+        assert 0.0 < row["peak GB"] < peak_memory() - 0.5e-9 * block.nbytes
+        assert row["rows"] == 100
+
+    def test_a_process_that_takes_too_long_is_given_up(self):
+        with pytest.raises(TimeoutError, match=r"not done within 0\.05 seconds"):
+            in_own_process(time.sleep, 30, timeout=0.05)
+
+    def test_exponent_is_that_of_the_upper_sizes(self):
+        rows = [{"rows": n, "fit s": max(n, 100) ** 1.5} for n in (1, 10, 100, 1000, 10_000)]
+        assert exponent(rows, "fit s", at_least=100) == pytest.approx(1.5)

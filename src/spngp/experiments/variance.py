@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spngp import GPRegressor, SPNGPRegressor
+from spngp import GPRegressor, SPNGPRegressor, metrics
 from spngp._support.types import Array
 from spngp.committees import ProductOfExperts
 from spngp.experiments.cells import Cells, Row
@@ -107,13 +107,13 @@ def _cell(n_experts: int, seed: int, settings: Settings) -> list[Row]:
     kernel = SquaredExponential((settings.length_scale / X.std(axis=0)).tolist(), 1.0 / float(y.var()))
     shared: dict[str, Any] = {"hyperparameters": "fixed", "noise_variance": settings.noise_std**2, "n_jobs": -1}
     found: dict[str, GaussianMixture] = {}
-    committee = ProductOfExperts(kernel, n_experts, random_state=seed, **shared)
+    committee = ProductOfExperts(kernel, n_experts=n_experts, random_state=seed, **shared)
     found |= committee.fit(X, y).predict_dist_by_rule(X_test, latent=True)
     for name, overlap in (("SPN-GP", 0.0), ("SPN-GP*", settings.overlap)):
         size = -(-len(X) // n_experts)
-        model: Any = (
-            GPRegressor(kernel, **shared) if n_experts == 1 else SPNGPRegressor([kernel], size, overlap, **shared)
-        )
+        model: Any = GPRegressor(kernel, **shared)
+        if n_experts > 1:
+            model = SPNGPRegressor([kernel], max_leaf_size=size, overlap=overlap, **shared)
         found[name] = model.fit(X, y).predict_dist(X_test, latent=True)
     observed = truth + settings.noise_std * np.random.default_rng(10_000 + seed).standard_normal(truth.size)
     return [_score(name, n_experts, mixture, X_test, truth, observed, settings) for name, mixture in found.items()]
@@ -122,16 +122,16 @@ def _cell(n_experts: int, seed: int, settings: Settings) -> list[Row]:
 def _score(
     name: str, n_experts: int, latent: GaussianMixture, X: Array, truth: Array, observed: Array, settings: Settings
 ) -> Row:
-    low, high = latent.interval(0.95)
     noisy = GaussianMixture(latent.log_weights, latent.means, latent.variances + settings.noise_std**2)
+    scores = metrics.scores(latent, truth)
     return {
         "model": name,
         "experts": n_experts,
-        "nlpd": float(-noisy.logpdf(observed).mean()),
-        "coverage": float(((low <= truth) & (truth <= high)).mean()),
-        "std": float(latent.std.mean()),
+        "nlpd": metrics.nlpd(noisy, observed),
+        "coverage": scores.coverage[0.95],
+        "std": scores.mean_std,
         "std_in_hole": float(latent.std[_in_hole(X, settings)].mean()),
-        "rmse": float(np.sqrt(np.mean((latent.mean - truth) ** 2))),
+        "rmse": scores.rmse,
     }
 
 
