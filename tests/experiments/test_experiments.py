@@ -168,6 +168,7 @@ class TestFiles:
         rows = [{"a": 1, "b": 0.123456789}, {"a": 2, "c": "x,y"}]
         assert csv_text(rows) == 'a,b,c\n1,0.123457,\n2,,"x,y"\n'
         assert markdown_table(["m", "v"], [["GP", 0.123456]]) == "| m | v |\n| --- | ---: |\n| GP | 0.1235 |"
+        assert markdown_table(["m", "v"], [["GP", float("nan")]]).endswith("| GP | – |")
 
 
 class TestCommand:

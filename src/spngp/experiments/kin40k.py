@@ -172,7 +172,9 @@ def _verdict(rows: list[Row], settings: Settings) -> str:
 def _figure(rows: list[Row]) -> Any:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    from spngp.plotting.legends import legend_below
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.9), layout="constrained")
     for ax, score in zip(axes, ("rmse", "nlpd"), strict=True):
         for model, colour in COLOURS.items():
             own = sorted((row["rows_per_expert"], row[score]) for row in rows if row["model"] == model)
@@ -201,7 +203,7 @@ def _figure(rows: list[Row]) -> Any:
     axes[0].set_ylim(0, None)
     axes[1].set_ylim(*_nlpd_limits(rows))
     axes[0].plot([], [], "s", mfc="none", mec="#555555", ms=7, label="printed in the paper")
-    axes[0].legend(framealpha=0.9, ncols=2)
+    legend_below(figure, axes[0])
     return figure
 
 

@@ -145,5 +145,6 @@ def _figure(fitted: dict[str, Any], data: datasets.Dataset, x: Array, settings: 
         top.set_title(title)
         KernelWeightsDisplay.from_estimator(fitted[name], grid=x, ax=bottom, legend=False)
         bottom.set(xlabel="time (ms)", ylabel="kernel\nweight")
-        legend_below(part, bottom, top)
+        legend_below(part, bottom)
+    legend_below(figure, top)
     return figure

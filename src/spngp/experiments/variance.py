@@ -142,8 +142,10 @@ def _mean(rows: list[Row], model: str, n_experts: int, score: str) -> float:
 def _figure(rows: list[Row]) -> Any:
     import matplotlib.pyplot as plt
 
+    from spngp.plotting.legends import legend_below
+
     counts = sorted({row["experts"] for row in rows})
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(14, 3.9), layout="constrained")
+    figure, axes = plt.subplots(1, len(PANELS), figsize=(14, 4.2), layout="constrained")
     for ax, (score, title) in zip(axes, PANELS.items(), strict=True):
         for model, colour in COLOURS.items():
             values = [_mean(rows, model, count, score) for count in counts]
@@ -154,5 +156,5 @@ def _figure(rows: list[Row]) -> Any:
         ax.set(xlabel="experts", title=title)
     axes[1].axhline(0.95, color="#888888", lw=1, ls=":")
     axes[1].set_ylim(0, 1.03)
-    axes[0].legend(framealpha=0.9)
+    legend_below(figure, axes[0])
     return figure
