@@ -11,18 +11,17 @@ the training rows.
 
 from __future__ import annotations
 
-import argparse
 import csv
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
-from spngp import SPNGPRegressor, datasets, metrics
 from spngp.estimators.standardise import Standardiser
+
+import reporting
+from spngp import SPNGPRegressor, datasets, metrics
 from spngp.predictive import GaussianMixture
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -176,6 +175,7 @@ MODELS: dict[str, Callable[[np.ndarray, np.ndarray, int], Fitted]] = {
     "lightgbm": lightgbm,
     "ngboost": ngboost,
 }
+SETS = ["yacht", "energy", "concrete", "airfoil", "wine", "ccpp", "kin40k"]
 COLUMNS = ("RMSE", "NLPD", "CRPS", "95 % holds", "fit s", "predict s")
 
 
@@ -186,34 +186,34 @@ def measure(model: str, rows: Rows, seed: int) -> list[float]:
     fitted = time.perf_counter()
     mixture = predict(X_test)
     done = time.perf_counter()
-    scores = [score(mixture, y_test) for score in (metrics.rmse, metrics.nlpd, metrics.crps, metrics.coverage)]
-    return [*scores, fitted - start, done - fitted]
+    scores = metrics.scores(mixture, y_test)
+    return [scores.rmse, scores.nlpd, scores.crps, scores.coverage[0.95], fitted - start, done - fitted]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="yacht,energy,concrete,airfoil,wine,ccpp,kin40k")
-    parser.add_argument("--models", default=",".join(MODELS), help=f"of {', '.join(MODELS)}")
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--sets", type=reporting.names, default=SETS)
+    parser.add_argument("--models", type=reporting.names, default=list(MODELS), help=f"of {', '.join(MODELS)}")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--csv", type=Path, help="append the rows to this file as well")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")
-    print(f"| set | model | {' | '.join(COLUMNS)} |\n|{'---|' * (2 + len(COLUMNS))}")
-    for name in arguments.sets.split(","):
+    reporting.print_head(["set", "model", *COLUMNS])
+    for name in arguments.sets:
         try:
             data = splits(name, arguments.splits)
         except (ValueError, OSError) as reason:
             raise SystemExit(f"accuracy.py: {reason}") from None
-        for model in arguments.models.split(","):
+        for model in arguments.models:
             try:
                 figures = np.array([measure(model, rows, seed) for seed, rows in enumerate(data)])
             except (ImportError, NotImplementedError) as reason:
-                print(f"| {name} | {model} | left out: {reason} |", flush=True)
+                reporting.print_row([name, model, f"left out: {reason}"])
                 continue
             means, errors = figures.mean(axis=0), figures.std(axis=0, ddof=min(1, len(data) - 1)) / np.sqrt(len(data))
             cells = [f"{mean:.4f} ± {error:.4f}" for mean, error in zip(means[:3], errors[:3], strict=True)]
             cells += [f"{means[3]:.3f}", f"{means[4]:.1f}", f"{means[5]:.2f}"]
-            print(f"| {name} | {model} | {' | '.join(cells)} |", flush=True)
+            reporting.print_row([name, model, *cells])
             if arguments.csv:
                 with arguments.csv.open("a", newline="") as file:
                     csv.writer(file).writerows([name, model, i, *row] for i, row in enumerate(figures.tolist()))
@@ -221,4 +221,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

@@ -1,6 +1,6 @@
 """What an RMSE on ccpp says: how much splits differ, and how much of it a few rows make.
 
-    SPNGP_DATA=../shared/data python benchmarks/ccpp.py splits [--gpboost 12] > splits.csv
+    SPNGP_DATA=../shared/data python benchmarks/ccpp.py splits [--gpboost 12] --csv splits.csv
     SPNGP_DATA=../shared/data python benchmarks/ccpp.py rows
 
 ``splits`` compares, over many random 90/10 splits, the defaults with a plain setting: one Matérn-3/2 kernel, tied
@@ -11,12 +11,13 @@ folds, and tells how the squared error is spread over rows. Nothing is chosen by
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
+from typing import TextIO
 
 import numpy as np
 
+import reporting
 from accuracy import Rows, gpboost, spngp_2_threads, standardised
 from defaults import kernel
 from spngp import SPNGPRegressor, datasets, metrics
@@ -46,7 +47,7 @@ def scores(mixture: GaussianMixture, y: np.ndarray) -> str:
     return f"{metrics.rmse(mixture, y):.4f},{metrics.nlpd(mixture, y):.4f}"
 
 
-def splits(data: datasets.Dataset, count: int, given_to_gpboost: int) -> None:
+def splits(data: datasets.Dataset, count: int, given_to_gpboost: int, file: TextIO) -> None:
     """A line a split, the easiest for the plain setting first."""
     lines = []
     for seed in range(count):
@@ -55,13 +56,13 @@ def splits(data: datasets.Dataset, count: int, given_to_gpboost: int) -> None:
         line = f"{seed},{scores(base, rows[3])},{scores(with_defaults(rows, seed), rows[3])}"
         lines.append((metrics.rmse(base, rows[3]), seed, line))
         print(f"{len(lines)} of {count} splits", file=sys.stderr)
-    print("seed,plain RMSE,plain NLPD,default RMSE,default NLPD,GPBoost RMSE,GPBoost NLPD")
+    print("seed,plain RMSE,plain NLPD,default RMSE,default NLPD,GPBoost RMSE,GPBoost NLPD", file=file)
     for place, (_, seed, line) in enumerate(sorted(lines)):
         peer = ","
         if place < given_to_gpboost:
             rows = standardised(*data.random_split(0.1, seed))
             peer = scores(gpboost(rows[0], rows[1], seed)(rows[2]), rows[3])
-        print(f"{line},{peer}", flush=True)
+        print(f"{line},{peer}", file=file, flush=True)
 
 
 def rows_apart(data: datasets.Dataset, folds: int = 10) -> None:
@@ -88,20 +89,22 @@ def rows_apart(data: datasets.Dataset, folds: int = 10) -> None:
     print(f"RMSE of a tenth of the rows, by chance: 5 % below {low:.3f}, 5 % above {high:.3f}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
     parser.add_argument("what", choices=("splits", "rows"))
     parser.add_argument("--splits", type=int, default=40)
     parser.add_argument("--gpboost", type=int, default=0, help="splits that GPBoost is given as well")
-    arguments = parser.parse_args()
+    parser.add_argument("--csv", default="ccpp.csv", help="file for the splits, a line each (ccpp.csv)")
+    arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     data = datasets.load("ccpp")
     if arguments.what == "rows":
         rows_apart(data)
     else:
-        splits(data, arguments.splits, arguments.gpboost)
+        with open(arguments.csv, "w", encoding="utf-8") as file:
+            splits(data, arguments.splits, arguments.gpboost, file)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

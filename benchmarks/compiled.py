@@ -9,8 +9,6 @@ rows on two threads. Both ways take turns, and medians are printed, because the 
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,16 +17,21 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+import reporting
 from leaf import seconds
 from spngp import SPNGPRegressor
 from spngp._linalg import compiled as _compiled
-from spngp._linalg.square import Square, _dpotri
+from spngp._linalg.square import Square
 from spngp.datasets import regional
 from spngp.gp.evidence import evidence_of
 from spngp.kernels import KernelSum, Matern, SquaredExponential
 
 LIBRARY = _compiled.library
 NOISE = 0.1
+COLUMNS = (
+    *("kernel", "rows", "inputs", "potrf + potri, ms", "NumPy", "compiled"),
+    *("potrf, ms", "fill, NumPy", "fill, compiled"),
+)
 
 
 def kernel_of(name: str, d: int) -> KernelSum:
@@ -49,7 +52,7 @@ def library(present: bool) -> Iterator[None]:
         _compiled.library = LIBRARY
 
 
-def evaluation(name: str, n: int, d: int, rounds: int) -> str:
+def evaluation(name: str, n: int, d: int, rounds: int) -> list[object]:
     kernel, rng = kernel_of(name, d), np.random.default_rng(n)
     X, y = rng.standard_normal((n, d)), rng.standard_normal(n)
     calls: dict[str, Callable[[], object]] = {}
@@ -62,9 +65,11 @@ def evaluation(name: str, n: int, d: int, rounds: int) -> str:
         work.array[:] = C
         work.cholesky()
 
+    dpotri = work.bound_invert(n)  # LAPACK's own, as the matrix is not cut
+
     def floor() -> None:
         factor()
-        _dpotri(*work._whole)
+        dpotri()
 
     def filled(present: bool) -> None:
         with library(present):
@@ -79,11 +84,9 @@ def evaluation(name: str, n: int, d: int, rounds: int) -> str:
     repeats = max(1, int(2e7 / n**2.5))
     spent = np.array([[seconds(call, repeats) for call in calls.values()] for _ in range(rounds)])
     took = dict(zip(calls, np.median(spent, axis=0), strict=True))
-    return (
-        f"| {name} | {n} | {d} | {1e3 * took['floor']:.3f} | {took['NumPy'] / took['floor']:.2f} | "
-        f"{took['compiled'] / took['floor']:.2f} | {1e3 * took['factor']:.3f} | "
-        f"{took['fill, NumPy'] / took['factor']:.2f} | {took['fill, compiled'] / took['factor']:.2f} |"
-    )
+    by_floor = [f"{took[way] / took['floor']:.2f}" for way in ("NumPy", "compiled")]
+    by_factor = [f"{took[way] / took['factor']:.2f}" for way in ("fill, NumPy", "fill, compiled")]
+    return [name, n, d, f"{1e3 * took['floor']:.3f}", *by_floor, f"{1e3 * took['factor']:.3f}", *by_factor]
 
 
 def fit(rounds: int) -> None:
@@ -95,33 +98,31 @@ def fit(rounds: int) -> None:
                 start = time.perf_counter(), time.process_time()
                 SPNGPRegressor(n_jobs=2, random_state=0).fit(rows.X, rows.Y[:, 0])
                 found.append((time.perf_counter() - start[0], time.process_time() - start[1]))
-    print(f"\n| fit of 20,000 rows | s | CPU s |\n|{'---|' * 3}")
+    print()
+    reporting.print_head(["fit of 20,000 rows", "s", "CPU s"])
     for way, found in spent.items():
         clock, cpu = np.median(found, axis=0)
-        print(f"| {way} | {clock:.1f} | {cpu:.1f} |")
+        reporting.print_row([way, f"{clock:.1f}", f"{cpu:.1f}"])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="timing rounds (default 15; a fifth as many fits)")
-    rounds = parser.parse_args().rounds
+    rounds = parser.parse_args(argv).rounds
     if LIBRARY is None:
         print("spngp was installed without a C compiler: there is nothing to compare")
         return 1
     _compiled.MOST_INPUTS = 10**6  # to see where the line should be
-    print(
-        "| kernel | rows | inputs | potrf + potri, ms | NumPy | compiled | potrf, ms | fill, NumPy | fill, compiled |"
-    )
-    print(f"|{'---|' * 9}")
+    reporting.print_head(COLUMNS)
     with threadpool_limits(1, user_api="blas"):
         for name in ("SE + SE", "Matern + Matern"):
             for n in (50, 100, 250, 400, 500, 1000):
-                print(evaluation(name, n, 8, rounds), flush=True)
+                reporting.print_row(evaluation(name, n, 8, rounds))
             for d in (24, 48, 64, 96):
-                print(evaluation(name, 400, d, rounds), flush=True)
+                reporting.print_row(evaluation(name, 400, d, rounds))
         fit(max(1, rounds // 5))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

@@ -8,17 +8,16 @@ NLPD on standardised outputs, the latter with the share of 95 % intervals that h
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import operator
-import sys
 import time
 import warnings
 from typing import Any
 
 import numpy as np
 
+import reporting
 from accuracy import standardised
 from spngp import SPNGPRegressor, datasets, metrics
 from spngp.kernels import Kernel, Linear, Matern, Parameter, SquaredExponential
@@ -96,30 +95,30 @@ def measure(name: str, seed: int, settings: dict[str, Any]) -> list[float]:
     finally:
         defaults.NOISE_STD_FLOOR = before
     seconds = time.perf_counter() - start
-    return [metrics.rmse(mixture, y_test), metrics.nlpd(mixture, y_test), metrics.coverage(mixture, y_test), seconds]
+    scores = metrics.scores(mixture, y_test)
+    return [scores.rmse, scores.nlpd, scores.coverage[0.95], seconds]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--variants", default=",".join(f"{i}" for i in range(len(VARIANTS))), help="by number")
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--sets", type=reporting.names, default=list(SETS))
+    parser.add_argument("--variants", type=reporting.counts, default=list(range(len(VARIANTS))), help="by number")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--slow-splits", type=int, default=2, help=f"for {' and '.join(SLOW)}")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")
-    sets = arguments.sets.split(",")
-    print(f"| setting | {' | '.join(sets)} | seconds |\n|{'---|' * (len(sets) + 2)}", flush=True)
-    for number in arguments.variants.split(","):
-        label, settings = list(VARIANTS.items())[int(number)]
+    reporting.print_head(["setting", *arguments.sets, "seconds"])
+    for number in arguments.variants:
+        label, settings = list(VARIANTS.items())[number]
         cells, total = [], 0.0
-        for name in sets:
+        for name in arguments.sets:
             count = arguments.slow_splits if name in SLOW else arguments.splits
             rmse, nlpd, coverage, seconds = np.mean([measure(name, i, settings) for i in range(count)], axis=0)
             cells.append(f"{rmse:.4f} / {nlpd:.3f} ({100 * coverage:.0f})")
             total += seconds
-        print(f"| {label} | {' | '.join(cells)} | {total:.0f} |", flush=True)
+        reporting.print_row([label, *cells, f"{total:.0f}"])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

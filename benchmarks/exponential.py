@@ -7,12 +7,12 @@ Nanoseconds a value and largest relative error of exp(−t) for t from 0 to 30, 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 
 import numpy as np
 
+import reporting
 from spngp._linalg import compiled as _compiled
 from spngp._linalg.lapack import pointer
 
@@ -70,7 +70,7 @@ def nanoseconds(function: Callable[[], None]) -> float:
     return float(np.percentile(spent, 20)) / SIZE * 1e9
 
 
-def main() -> int:
+def main() -> None:
     expected = np.exp(-t)
     ways = [numpy_exp, table_and_cubic, hyperbolic_tangent, single_precision]
     if _compiled.library is not None:
@@ -79,8 +79,7 @@ def main() -> int:
         taken = nanoseconds(function)
         error = np.abs(out / expected - 1.0).max()
         print(f"{function.__name__:20s} {taken:5.1f} ns   relative error {error:.1e}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

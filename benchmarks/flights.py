@@ -12,10 +12,7 @@ Figures are in minutes (RMSE) and nats (NLPD). NGBoost draws a fifth of the rows
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import resource
-import sys
 import time
 import warnings
 from pathlib import Path
@@ -26,7 +23,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
 
 import accuracy
+import reporting
 from spngp import SPNGPRegressor, metrics
+from spngp.experiments.measuring import peak_memory
 
 CATEGORIES = ["carrier", "origin", "dest", "tailnum"]
 NUMBERS = ["day_of_year", "weekday", "scheduled_hour", "distance", "late"]
@@ -80,11 +79,11 @@ def ngboost(X: np.ndarray, y: np.ndarray, seed: int) -> accuracy.Fitted:
 MODELS = {"spngp": spngp, "lightgbm": accuracy.lightgbm, "ngboost": ngboost}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(MODELS))
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--models", type=reporting.names, default=list(MODELS))
     parser.add_argument("--rows", type=int, help="use only so many rows, drawn at random")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")  # of the encoder, whose options are being renamed
     columns, y = table()
     order = np.random.default_rng(0).permutation(y.size)[: arguments.rows]
@@ -96,22 +95,19 @@ def main() -> int:
     X, X_test = X / scale, X_test / scale
     unit = float(y[train].std())
     print(f"{train.size} training rows, {test.size} test rows, {X.shape[1]} columns; std of y {unit:.2f} minutes")
-    print(f"| model | RMSE | NLPD | 95 % holds | fit s | fit cpu s | predict s | peak GB |\n|{'---|' * 8}")
-    for name in arguments.models.split(","):
+    reporting.print_head(["model", "RMSE", "NLPD", "95 % holds", "fit s", "fit cpu s", "predict s", "peak GB"])
+    for name in arguments.models:
         start, cpu = time.perf_counter(), time.process_time()
         predict = MODELS[name](X, y[train] / unit, 0)
         fitted, fitted_cpu = time.perf_counter(), time.process_time()
         mixture = predict(X_test).scaled(unit, 0.0)
         done = time.perf_counter()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        scores = [score(mixture, y[test]) for score in (metrics.rmse, metrics.nlpd, metrics.coverage)]
-        print(
-            f"| {name} | {scores[0]:.3f} | {scores[1]:.4f} | {scores[2]:.3f} | {fitted - start:.1f} "
-            f"| {fitted_cpu - cpu:.1f} | {done - fitted:.1f} | {peak:.2f} |",
-            flush=True,
-        )
+        peak, scores = peak_memory(), metrics.scores(mixture, y[test])
+        quality = [f"{scores.rmse:.3f}", f"{scores.nlpd:.4f}", f"{scores.coverage[0.95]:.3f}"]
+        seconds = [f"{taken:.1f}" for taken in (fitted - start, fitted_cpu - cpu, done - fitted)]
+        reporting.print_row([name, *quality, *seconds, f"{peak:.2f}"])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

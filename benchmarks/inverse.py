@@ -10,14 +10,13 @@ if an inverse differs from that of ``dpotri``.
 
 from __future__ import annotations
 
-import argparse
 import time
-from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spngp._linalg.square import INVERTED_WHOLE, Square, _dpotri
+import reporting
+from spngp._linalg.square import INVERTED_WHOLE, Square
 
 SIZES = (30, 50, 75, 100, 150, 200, 250, 350, 500, 1000)
 CANDIDATES = (16, 32, 48, 64, 128)
@@ -30,7 +29,7 @@ def compare(n: int, rounds: int) -> list[float]:
     if not square.cholesky():
         raise AssertionError("the benchmark's matrix must be positive definite")
     factor = square.array.copy(order="F")
-    calls = [partial(_dpotri, *square._whole), *map(square.bound_invert, CANDIDATES)]
+    calls = [square.bound_invert(size) for size in (n, *CANDIDATES)]  # the first is LAPACK's own, of the whole
     fastest, inverses = np.full(len(calls), np.inf), []
     for number in range(rounds):
         for which, call in enumerate(calls):
@@ -45,10 +44,10 @@ def compare(n: int, rounds: int) -> list[float]:
     return fastest.tolist()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> None:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=200, help="rounds at 250 rows, more below it (default 200)")
-    rounds = parser.parse_args().rounds
+    rounds = parser.parse_args(argv).rounds
     heads = [f"{size}{'*' if size == INVERTED_WHOLE else ''}" for size in CANDIDATES]
     print(f"{'n':>6}{'dpotri us':>11}   ours / dpotri, for triangles of at most so many rows (* the choice)")
     print(" " * 17 + "".join(f"{head:>7}" for head in heads))
@@ -59,4 +58,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

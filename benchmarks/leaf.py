@@ -15,19 +15,17 @@ from scikit-learn's, and with exit code 1 if a target is missed.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
-from spngp._linalg.square import Square, _dpotri
+import reporting
+from spngp._linalg.square import Square
 from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Kernel, Matern, SquaredExponential
 
@@ -70,7 +68,7 @@ def compare(kernel: Kernel, theirs: sk.Kernel, n: int, rounds: int) -> tuple[flo
 
     C = np.asfortranarray(kernel.gram(X) + NOISE * np.eye(n))
     work = Square(np.empty_like(C, order="F"))
-    dpotri = partial(_dpotri, *work._whole)  # LAPACK's own, called as ours is
+    dpotri = work.bound_invert(n)  # LAPACK's own, as the matrix is not cut
 
     def copy() -> None:
         work.array[:] = C
@@ -108,10 +106,10 @@ def threads(kernel: Kernel, rounds: int) -> float:
     return float(np.median([run(1) / run(2) for _ in range(rounds)]))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="timing rounds per row (default 15)")
-    rounds = parser.parse_args().rounds
+    rounds = parser.parse_args(argv).rounds
     missed = []
     cases = {
         "SE": (SquaredExponential(LENGTH_SCALES), sk.RBF(LENGTH_SCALES)),
@@ -144,4 +142,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

@@ -10,30 +10,29 @@ y, ``truth`` the RMSE against the function without noise, ``seen`` how many rows
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 
 import numpy as np
 
+import reporting
 from spngp import SPNGPRegressor, metrics
 from spngp.datasets import regional
-from spngp.learning import posterior
+from spngp.learning import learnt
 
 TRAINING, VALIDATION = 10, 11  # seeds
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="130000,300000")
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--rows", type=reporting.counts, default=[130_000, 300_000])
     parser.add_argument("--overlaps", default="1.5,2,3")
     parser.add_argument("--least-weight", type=float, help="of experts that get context rows (0.01)")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if arguments.least_weight is not None:
-        posterior._LEAST_WEIGHT = arguments.least_weight
+        learnt._LEAST_WEIGHT = arguments.least_weight
     validation = regional(40_000, random_state=VALIDATION)
-    print(f"| rows | overlap | seen | fit s | fit cpu s | RMSE | truth | NLPD |\n|{'---|' * 8}", flush=True)
-    for n in map(int, arguments.rows.split(",")):
+    reporting.print_head(["rows", "overlap", "seen", "fit s", "fit cpu s", "RMSE", "truth", "NLPD"])
+    for n in arguments.rows:
         rows = regional(n, random_state=TRAINING)
         unit = float(rows.Y.std())
         for overlap in map(float, arguments.overlaps.split(",")):
@@ -44,14 +43,12 @@ def main() -> int:
             seen = np.mean(
                 [placed.leaf.gp.n_own + placed.leaf.gp.n_context for placed in model.network_.responsibilities()]
             )
-            errors = [
-                np.sqrt(np.mean((mixture.mean - y[:, 0]) ** 2)) / unit for y in (validation.Y, validation.function)
-            ]
+            errors = [metrics.rmse(mixture, y[:, 0]) / unit for y in (validation.Y, validation.function)]
             nlpd = metrics.nlpd(mixture, validation.Y[:, 0]) - np.log(unit)
             cells = [f"{n}", f"{overlap:g}", f"{seen:.0f}", *(f"{s:.1f}" for s in seconds)]
-            print(f"| {' | '.join([*cells, *(f'{e:.4f}' for e in errors), f'{nlpd:.3f}'])} |", flush=True)
+            reporting.print_row([*cells, *(f"{error:.4f}" for error in errors), f"{nlpd:.3f}"])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

@@ -9,8 +9,6 @@ a factorisation fails it falls back to double precision, and says how often. Tim
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 import warnings
 
@@ -19,13 +17,15 @@ from scipy.linalg.lapack import spotrf, spotri, strtrs
 from threadpoolctl import threadpool_limits
 
 import accuracy
+import reporting
 from spngp import SPNGPRegressor, metrics
-from spngp.gp import optimisation as training
+from spngp.gp import optimisation
 from spngp.gp.exact import ExactGP
 from spngp.kernels.base import KernelSum
 from spngp.kernels.stationary import Stationary
+from spngp.learning import tied_evidence
 
-Double = training.LeafEvidence
+Double = optimisation.LeafEvidence
 failures = [0, 0]
 
 
@@ -116,22 +116,22 @@ def check() -> None:
         np.testing.assert_allclose(by_single, gradient, rtol=0.01, atol=0.01)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="yacht,energy,concrete,airfoil,wine,ccpp,kin40k,naval")
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--sets", type=reporting.names, default=[*accuracy.SETS, "naval"])
     parser.add_argument("--splits", type=int, default=2)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     check()
-    print("| set | NLPD double | NLPD single | RMSE double | RMSE single | cpu s double | cpu s single | fell back |")
-    print(f"|{'---|' * 8}")
-    for name in arguments.sets.split(","):
+    compared = [f"{figure} {how}" for figure in ("NLPD", "RMSE", "cpu s") for how in ("double", "single")]
+    reporting.print_head(["set", *compared, "fell back"])
+    for name in arguments.sets:
         cells: list[list[float]] = []
         failures[:] = [0, 0]
         for seed, (X, y, X_test, y_test) in enumerate(accuracy.splits(name, arguments.splits)):
             row = []
             for evidence in (Double, Single):
-                training.LeafEvidence = evidence
+                optimisation.LeafEvidence = tied_evidence.LeafEvidence = evidence
                 start = time.process_time()
                 with threadpool_limits(1, user_api="blas"):
                     model = SPNGPRegressor(random_state=seed).fit(X, y)
@@ -139,14 +139,11 @@ def main() -> int:
                 mixture = model.predict_dist(X_test)
                 row += [metrics.nlpd(mixture, y_test), metrics.rmse(mixture, y_test), seconds]
             cells.append(row)
-        m = np.mean(cells, axis=0)
-        print(
-            f"| {name} | {m[0]:.4f} | {m[3]:.4f} | {m[1]:.4f} | {m[4]:.4f} | {m[2]:.1f} | {m[5]:.1f} "
-            f"| {failures[0]} of {failures[1]} |",
-            flush=True,
-        )
+        means = np.mean(cells, axis=0)[[0, 3, 1, 4, 2, 5]]
+        shown = [f"{mean:.4f}" for mean in means[:4]] + [f"{mean:.1f}" for mean in means[4:]]
+        reporting.print_row([name, *shown, f"{failures[0]} of {failures[1]}"])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

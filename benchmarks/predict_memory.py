@@ -8,7 +8,6 @@ intervals, and prints the peak resident memory of that process.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+import reporting
 
 
 def write(path: Path, n: int, rng: np.random.Generator, target: bool) -> None:
@@ -43,11 +44,11 @@ def peak(command: list[str]) -> tuple[float, float]:
     return usage.ru_maxrss / 1e3, time.perf_counter() - started
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(argv: list[str] | None = None) -> None:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 1_000_000])
     parser.add_argument("--train", type=int, default=3_000)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     rng = np.random.default_rng(0)
     spngp = [sys.executable, "-m", "spngp"]
     with tempfile.TemporaryDirectory() as directory:
@@ -72,4 +73,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

@@ -68,7 +68,17 @@ def main(arguments: list[str] | None = None) -> int:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tree)], check=True)
         subprocess.run(["git", "checkout", "--quiet", options.against], check=True, cwd=tree)
         installed = Path(folder) / "installed"
-        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed), str(tree)]
+        install = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(installed),
+            str(tree),
+        ]
         subprocess.run(install, check=True, stderr=subprocess.DEVNULL)
         print(f"{'set':<12}{'quantity':<14}{'largest relative difference':>28}{'equal to the bit':>18}")
         for name in options.sets.split(","):

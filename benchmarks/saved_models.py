@@ -17,7 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
+import reporting
 from spngp import SPNGPRegressor, datasets, load
+
+COLUMNS = (
+    *("model", "experts", "arrays MB", "file MB", "ratio", "save s", "open s", "open and first row s", "equal bits"),
+)
 
 _OPEN = """
 import sys, time
@@ -53,8 +58,7 @@ def main() -> None:
         "Kin40K, defaults": SPNGPRegressor(random_state=0, n_jobs=-1),
         "8 rows a leaf": SPNGPRegressor(max_leaf_size=8, overlap=1.0, hyperparameters="fixed", n_jobs=-1),
     }
-    print("| model | experts | arrays MB | file MB | ratio | save s | open s | open and first row s | equal bits |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    reporting.print_head(COLUMNS)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "m.spngp"
         np.save(Path(directory) / "rows.npy", rows)
@@ -70,10 +74,10 @@ def main() -> None:
             pairs = zip(model.predict(rows, return_std=True), load(path).predict(rows, return_std=True), strict=True)
             equal = all(np.array_equal(a, b) for a, b in pairs)
             size = os.path.getsize(path)
-            sizes = f"{held / 1e6:.1f} | {size / 1e6:.1f} | {size / held:.2f}"
-            seconds = f"{saving:.1f} | {opening:.2f} | {first:.2f}"
-            print(f"| {name} | {len(model.regions_)} | {sizes} | {seconds} | {'yes' if equal else 'NO'} |", flush=True)
+            sizes = [f"{held / 1e6:.1f}", f"{size / 1e6:.1f}", f"{size / held:.2f}"]
+            seconds = [f"{saving:.1f}", f"{opening:.2f}", f"{first:.2f}"]
+            reporting.print_row([name, len(model.regions_), *sizes, *seconds, "yes" if equal else "NO"])
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

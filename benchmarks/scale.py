@@ -5,7 +5,8 @@
     python benchmarks/scale.py --rows 100000 --peers           # GPBoost and GPyTorch on the same rows
 
 Rows come from ``spngp.datasets.regional``: eight inputs, length-scales and noise that differ by region. Every
-measurement has a process of its own, so its peak memory is its own. ``floor`` is what LAPACK alone needs for the
+measurement has a process of its own, so its peak memory is its own; it is the one of ``spngp reproduce scaling``, whose
+page has the figures of the default settings. ``floor`` is what LAPACK alone needs for the
 factorisations (potrf) and inverses (potri) of that fit: they are counted by size while it runs, and the same number
 is timed afterwards, on as many threads. Seconds of CPU are given as well: on a shared machine they say more than the
 clock. RMSE and NLPD are in units of the standard deviation of y; ``truth`` is the RMSE against the function without
@@ -14,32 +15,33 @@ noise.
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
 import math
-import resource
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+import accuracy
+import reporting
 from spngp import SPNGPRegressor
-from spngp._linalg.square import Square, _dpotri
+from spngp._linalg.square import Square
 from spngp._support.types import Array
-from spngp.datasets import regional
+from spngp.experiments.cells import Row
+from spngp.experiments.files import csv_text, write_text
+from spngp.experiments.measuring import exponent, in_own_process, measure
 from spngp.gp.evidence import CompiledEvidence
+from spngp.predictive import GaussianMixture
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 N_TEST = 100_000
-PEER_LIMIT = 1_800  # seconds
+LIMIT = 2_100  # seconds that one measurement may take
+GROWTH_FROM = 30_000  # rows from which on the growth of the time is told
 COLUMNS = (
     "model", "rows", "threads", "fit s", "fit cpu s", "floor s", "fit/floor", "predict s", "predict cpu s",
     "peak GB", "RMSE", "truth", "NLPD",
@@ -94,12 +96,13 @@ def _seconds_per_call(name: str, n: int, threads: int) -> float:
 
     def work(_: int) -> float:
         square, spent = Square(np.empty((n, n), order="F")), []
+        invert = _BOUND_INVERT(square, n)  # LAPACK's own, as the matrix is not cut
         for _ in range(repeats):
             square.array[:] = covariance
             if name == "invert":
                 _CHOLESKY(square)
             start = time.perf_counter()
-            _CHOLESKY(square) if name == "cholesky" else _dpotri(*square._whole)
+            _CHOLESKY(square) if name == "cholesky" else invert()
             spent.append(time.perf_counter() - start)
         return float(np.mean(spent))
 
@@ -107,110 +110,65 @@ def _seconds_per_call(name: str, n: int, threads: int) -> float:
         return float(np.mean(list(pool.map(work, range(threads))))) / threads
 
 
-_CHOLESKY = Square.cholesky
+_CHOLESKY, _BOUND_INVERT = Square.cholesky, Square.bound_invert  # as they are when nothing is counted
 
 
-def measure(model: str, n: int, threads: int) -> dict[str, float | str | int]:
-    train, test = regional(n, random_state=0), regional(N_TEST, random_state=1)
-    X, y, X_test, y_test = train.X, train.Y[:, 0], test.X, test.Y[:, 0]
-    scale = float(y.std())
-    calls = Calls()
-    start, cpu = time.perf_counter(), time.process_time()
-    if model in ("adaptive", "tied"):
-        fitted = SPNGPRegressor(hyperparameters=model, n_jobs=threads, random_state=0).fit(X, y)
-        predict = fitted.predict_dist
-    else:
-        import accuracy
+class Peer:
+    """A peer of ``accuracy.py`` as an estimator: it is given y in units of its standard deviation."""
 
-        predict_scaled = accuracy.MODELS[model](X, y / scale, 0)
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-        def predict(X: np.ndarray) -> accuracy.GaussianMixture:
-            return predict_scaled(X).scaled(scale, 0.0)
+    def fit(self, X: Array, y: Array) -> None:
+        """Learn."""
+        self._unit = float(y.std())
+        self._predict = accuracy.MODELS[self._name](X, y / self._unit, 0)
 
-    fit_seconds, fit_cpu = time.perf_counter() - start, time.process_time() - cpu
-    counted = Counter(calls.counts)
-    start, cpu = time.perf_counter(), time.process_time()
-    mixture = predict(X_test)
-    mean = mixture.mean
-    predict_seconds, predict_cpu = time.perf_counter() - start, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    def predict_dist(self, X: Array) -> GaussianMixture:
+        """The prediction, in the units of y."""
+        return self._predict(X).scaled(self._unit, 0.0)
+
+
+def measured(name: str, n: int, n_test: int, threads: int) -> Row:
+    """One row of the table."""
+    own = name in ("adaptive", "tied")
+    model = SPNGPRegressor(hyperparameters=name, n_jobs=threads, random_state=0) if own else Peer(name)
+    calls, counted = Calls(), Counter[tuple[str, int]]()
+    row = measure(model, n, n_test, lambda: counted.update(calls.counts))
     calls.counts = counted
     floor = calls.floor(threads) if counted else math.nan
-    return {
-        "model": model,
-        "rows": n,
-        "threads": threads,
-        "fit s": fit_seconds,
-        "fit cpu s": fit_cpu,
-        "floor s": floor,
-        "fit/floor": fit_seconds / floor,
-        "predict s": predict_seconds,
-        "predict cpu s": predict_cpu,
-        "peak GB": peak,
-        "RMSE": float(np.sqrt(np.mean((mean - y_test) ** 2))) / scale,
-        "truth": float(np.sqrt(np.mean((mean - test.function[:, 0]) ** 2))) / scale,
-        "NLPD": -float(np.mean(mixture.logpdf(y_test))) - math.log(scale),
-    }
+    return {"model": name, "threads": threads, "floor s": floor, "fit/floor": row["fit s"] / floor, **row}
 
 
-def in_process(model: str, n: int, threads: int) -> dict[str, float | str | int] | None:
-    command = [sys.executable, __file__, "--one", model, str(n), str(threads)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PEER_LIMIT + 300, check=False)
-    except subprocess.TimeoutExpired:
-        print(f"| {model} | {n} | not done within {PEER_LIMIT} seconds |", flush=True)
-        return None
-    if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1]
-        print(f"| {model} | {n} | failed: {reason} |", flush=True)
-        return None
-    result: dict[str, float | str | int] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
-
-
-def shown(value: float | str | int) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default=",".join(map(str, ROWS)))
-    parser.add_argument("--models", default="adaptive,tied")
-    parser.add_argument("--threads", default="2", help="one number, or several to compare")
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--rows", type=reporting.counts, default=list(ROWS))
+    parser.add_argument("--test-rows", type=int, default=N_TEST, help="predicted with variances (100,000)")
+    parser.add_argument("--models", type=reporting.names, default=["adaptive", "tied"])
+    parser.add_argument("--threads", type=reporting.counts, default=[2], help="one number, or several to compare")
     parser.add_argument("--peers", action="store_true", help="GPBoost (Vecchia) and GPyTorch (SVGP) as well")
-    parser.add_argument("--csv", type=Path, help="append the figures to this file")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        model, n, threads = arguments.one
-        print(json.dumps(measure(model, int(n), int(threads))))
-        return 0
-    models = arguments.models.split(",") + (["gpboost", "svgp"] if arguments.peers else [])
-    results = []
-    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
-    for n in map(int, arguments.rows.split(",")):
-        for model in models:
-            for threads in map(int, arguments.threads.split(",")):
-                result = in_process(model, n, threads)
-                if result is None:
-                    continue
-                results.append(result)
-                print(f"| {' | '.join(shown(result[column]) for column in COLUMNS)} |", flush=True)
-                if arguments.csv:
-                    new = not arguments.csv.exists()
-                    with arguments.csv.open("a", newline="") as file:
-                        writer = csv.DictWriter(file, COLUMNS)
-                        if new:
-                            writer.writeheader()
-                        writer.writerow(result)
-    for model in ("adaptive", "tied"):
-        own = {int(r["rows"]): r for r in results if r["model"] == model}
-        if {30_000, 1_000_000} <= own.keys():
-            for column in ("fit s", "fit cpu s"):
-                ratio = float(own[1_000_000][column]) / float(own[30_000][column])
-                print(f"{model}: {column} grows with exponent {math.log(ratio) / math.log(1e6 / 3e4):.2f}, 30k to 1M")
+    parser.add_argument("--csv", type=Path, help="write the figures to this file as well")
+    arguments = parser.parse_args(argv)
+    models = [*arguments.models, *(["gpboost", "svgp"] if arguments.peers else [])]
+    results: list[Row] = []
+    reporting.print_head(COLUMNS)
+    for n, model, threads in product(arguments.rows, models, arguments.threads):
+        try:
+            row = in_own_process(measured, model, n, arguments.test_rows, threads, timeout=LIMIT)
+        except (ImportError, MemoryError, RuntimeError, TimeoutError) as reason:
+            reporting.print_row([model, n, f"failed: {reason}"])
+            continue
+        results.append(row)
+        reporting.print_row([row[column] for column in COLUMNS])
+        if arguments.csv:
+            write_text(arguments.csv, csv_text([{column: row[column] for column in COLUMNS} for row in results]))
+    for model, threads in product(models, arguments.threads):
+        own = [row for row in results if (row["model"], row["threads"]) == (model, threads)]
+        if sum(row["rows"] >= GROWTH_FROM for row in own) > 1:
+            clock, cpu = (exponent(own, column, GROWTH_FROM) for column in ("fit s", "fit cpu s"))
+            print(f"{model}, {threads} threads: fit time grows with exponent {clock:.2f}, CPU time with {cpu:.2f}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

@@ -8,17 +8,16 @@ outside; ``idle`` is the share of the threads' time that was spent waiting, and 
 
 from __future__ import annotations
 
-import argparse
 import resource
-import sys
 import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import reporting
 from spngp import SPNGPRegressor
 from spngp.datasets import regional
-from spngp.learning import flow, posterior, tied
+from spngp.learning import flow, learnt, tied
 from spngp.network import conditioning
 from spngp.structure.strategies import Compact
 
@@ -29,7 +28,7 @@ STAGES: list[tuple[ModuleType | type, str, str]] = [
     (flow, "learn_experts", "experts"),
     (conditioning, "condition", "evidence of own rows"),
     (flow, "outliers", "outliers"),
-    (posterior, "NearestContext", "context: index"),
+    (learnt, "NearestContext", "context: index"),
     (conditioning, "add_context", "context: search and factors"),
     (flow, "noise_shapes", "shape of the noise"),
 ]
@@ -64,13 +63,13 @@ class Stopwatch:
         setattr(holder, name, timed)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(argv: list[str] | None = None) -> int:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--hyperparameters", default="adaptive")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--max-leaf-size", type=int, default=500)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     rows = regional(arguments.rows, random_state=0)
     stopwatch = Stopwatch()
     for holder, name, stage in STAGES:
@@ -85,14 +84,16 @@ def main() -> int:
     model.fit(rows.X, rows.Y[:, 0])
     total = [now - then for now, then in zip(clocks(), start, strict=True)]
     rest = [all_ - sum(spent[i] for spent in stopwatch.spent.values()) for i, all_ in enumerate(total)]
-    print(f"| stage | calls | s | cpu s | idle | waits |\n|{'---|' * 6}")
+    reporting.print_head(["stage", "calls", "s", "cpu s", "idle", "waits"])
     for stage, (seconds, busy, waits, calls) in [*stopwatch.spent.items(), ("rest", [*rest, 1]), ("all", [*total, 1])]:
         idle = max(0.0, 1.0 - busy / (arguments.threads * max(seconds, 1e-9)))
-        print(f"| {stage} | {calls:.0f} | {seconds:.1f} | {busy:.1f} | {100 * idle:.0f} % | {waits:,.0f} |")
+        reporting.print_row(
+            [stage, f"{calls:.0f}", f"{seconds:.1f}", f"{busy:.1f}", f"{100 * idle:.0f} %", f"{waits:,.0f}"]
+        )
     leaves = {placed.box: placed.leaf.gp for placed in model.network_.responsibilities()}
     print(f"{len(leaves)} regions of {arguments.rows / len(leaves):.0f} rows")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

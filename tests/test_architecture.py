@@ -15,7 +15,8 @@ ROOT = Path(spngp.__file__).parent
 
 # From the ground up; rooms of one layer do not know each other.
 LAYERS = [
-    {"_version", "_support"},
+    {"_version"},
+    {"_support"},
     {"box"},
     {"_linalg"},
     {"kernels"},

@@ -150,3 +150,52 @@ def test_crps_of_many_components_takes_no_memory_for_all_pairs():
         assert tracemalloc.get_traced_memory()[1] < 300e6
     finally:
         tracemalloc.stop()
+
+
+class TestScores:
+    @pytest.fixture
+    def rows(self):
+        rng = np.random.default_rng(1)
+        weights = rng.dirichlet(np.ones(2), 60)
+        mixture = GaussianMixture(np.log(weights), rng.standard_normal((60, 2)), rng.uniform(0.5, 2.0, (60, 2)))
+        return mixture, mixture.sample(1, 2)[:, 0]
+
+    def test_are_those_of_the_single_functions(self, rows):
+        mixture, y = rows
+        found = metrics.scores(mixture, y)
+        assert found.n == 60
+        assert found.rmse == pytest.approx(metrics.rmse(mixture, y))
+        assert found.nlpd == pytest.approx(metrics.nlpd(mixture, y))
+        assert found.crps == pytest.approx(metrics.crps(mixture, y))
+        assert found.mae == pytest.approx(np.abs(mixture.mean - y).mean())
+        assert found.r2 == pytest.approx(1.0 - np.mean((mixture.mean - y) ** 2) / np.var(y))
+        assert found.coverage == {level: metrics.coverage(mixture, y, level) for level in metrics.LEVELS}
+        np.testing.assert_allclose(found.pit, np.histogram(metrics.pit(mixture, y), 10, (0.0, 1.0))[0] / 60)
+
+    def test_do_not_depend_on_blocks(self, rows):
+        mixture, y = rows
+        tally = metrics.Tally()
+        for block in (slice(0, 7), slice(7, 7), slice(7, 50), slice(50, 60)):
+            tally.add(mixture[block], y[block])
+        whole, parts = metrics.scores(mixture, y), tally.scores()
+        assert parts.coverage == whole.coverage
+        for name in ("n", "rmse", "mae", "nlpd", "crps", "mean_std", "std_of_y"):
+            assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-12)
+
+    def test_leave_out_what_is_missing(self, rows):
+        mixture, y = rows
+        seen = np.arange(60) % 3 > 0
+        assert metrics.scores(mixture, np.where(seen, y, np.nan)) == metrics.scores(mixture[seen], y[seen])
+
+    def test_of_nothing_are_unknown(self, rows):
+        mixture, _ = rows
+        found = metrics.scores(mixture, np.full(60, np.nan))
+        assert found.n == 0
+        assert np.isnan([found.rmse, found.nlpd, found.crps, found.r2, *found.coverage.values()]).all()
+
+    def test_levels_can_be_chosen(self, rows):
+        assert list(metrics.scores(*rows, levels=(0.3,)).coverage) == [0.3]
+
+    def test_other_shapes_are_refused(self, rows):
+        with pytest.raises(ValueError, match=r"y must have the shape of the predictions, \(60,\), got \(59,\)"):
+            metrics.scores(rows[0], rows[1][1:])

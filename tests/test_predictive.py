@@ -201,3 +201,36 @@ def test_quantiles_take_rows_in_blocks_with_the_same_result():
         *(part.reshape(2000, 2, 100) for part in (mixture.log_weights, mixture.means, mixture.variances))
     )
     np.testing.assert_array_equal(two_outputs.quantile(0.3).ravel(), found[0][:, 0])
+
+
+class TestIndexing:
+    @pytest.fixture
+    def mixture(self):
+        rng = np.random.default_rng(0)
+        weights = rng.dirichlet(np.ones(3), (4, 2))
+        return GaussianMixture(np.log(weights), rng.standard_normal((4, 2, 3)), rng.uniform(0.1, 1.0, (4, 2, 3)))
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            2,
+            slice(1, 3),
+            [3, 0],
+            np.array([True, False, True, False]),
+            (slice(None), 1),
+            (2, 1),
+            (..., 0),
+            np.array([[True, False], [False, True], [False, False], [True, True]]),
+        ],
+        ids=str,
+    )
+    def test_what_is_taken_is_what_moments_show(self, mixture, index):
+        taken = mixture[index]
+        for name in ("mean", "std"):
+            np.testing.assert_array_equal(getattr(taken, name), getattr(mixture, name)[index])
+        assert taken.means.shape[-1] == 3
+
+    @pytest.mark.parametrize("index", [4, (0, 2), (0, 0, 0), (slice(None), slice(None), 0)])
+    def test_components_and_what_is_not_there_cannot_be_taken(self, mixture, index):
+        with pytest.raises(IndexError, match=r"index must fit the shape of the mixtures, \(4, 2\), got"):
+            mixture[index]

@@ -5,6 +5,8 @@ All take a :class:`~spngp.predictive.GaussianMixture` and the observed values of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from spngp.mixture_spread import mean_absolute, mean_difference
 from spngp.predictive import GaussianMixture
 
 _BLOCK = 2**20  # rows times components scored at a time: bounds the memory
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of the central intervals whose coverage is told
+_BINS = 10  # of the histogram of the probability integral transform
 
 
 def rmse(mixture: GaussianMixture, y: Any) -> float:
@@ -81,6 +85,99 @@ def sharpness(mixture: GaussianMixture, level: float = 0.95) -> float:
 def pit(mixture: GaussianMixture, y: Any) -> Array:
     """Probability integral transform: the predictive cdf at each observation; uniform if calibrated."""
     return mixture.cdf(_observed(mixture, y))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How good predictions of one output are, over all rows where it was observed; NaN if there are none.
+
+    Attributes
+    ----------
+    n : int
+        Number of observations.
+    rmse, mae : float
+        Root mean squared and mean absolute error of the mean, in the units of y.
+    nlpd : float
+        Mean negative log predictive density, in nats.
+    crps : float
+        Mean continuous ranked probability score, in the units of y.
+    std_of_y, mean_std : float
+        Standard deviation of what was observed, and mean of what was predicted.
+    coverage : dict of float to float
+        Share of observations inside the central interval of each probability.
+    pit : tuple of float
+        Share of observations in each tenth of the predictive cdf; all equal if calibrated.
+    """
+
+    n: int
+    rmse: float
+    mae: float
+    nlpd: float
+    crps: float
+    std_of_y: float
+    mean_std: float
+    coverage: dict[float, float]
+    pit: tuple[float, ...]
+
+    @property
+    def r2(self) -> float:
+        """Share of the variance of y that the mean explains; NaN if y is constant."""
+        return 1.0 - (self.rmse / self.std_of_y) ** 2 if self.std_of_y > 0 else float("nan")
+
+
+def scores(mixture: GaussianMixture, y: Any, levels: Sequence[float] = LEVELS) -> Scores:
+    """All scores of predictions of one output, shape (n,); NaN in y is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.metrics import scores
+    >>> from spngp.predictive import GaussianMixture
+    >>> standard_normal = GaussianMixture(np.zeros((3, 1)), np.zeros((3, 1)), np.ones((3, 1)))
+    >>> found = scores(standard_normal, [-1.0, 1.0, 3.0])
+    >>> round(found.rmse, 3), round(found.coverage[0.95], 3)
+    (1.915, 0.667)
+    """
+    tally = Tally()
+    tally.add(mixture, y)
+    return tally.scores(levels)
+
+
+class Tally:
+    """Gathers the scores of one output block by block of rows; a few numbers a row are kept."""
+
+    def __init__(self) -> None:
+        self._rows: list[Array] = [np.empty((5, 0))]
+        self._crps = 0.0
+
+    def add(self, mixture: GaussianMixture, y: Any) -> None:
+        """Compare a block of predictions, shape (n,), with what was observed."""
+        y = _observed(mixture, y)
+        seen = ~np.isnan(y)
+        if seen.any():
+            mixture, y = mixture[seen], y[seen]
+            self._rows.append(np.stack([y, mixture.mean, mixture.std, mixture.logpdf(y), pit(mixture, y)]))
+            self._crps += crps(mixture, y) * y.size
+
+    def scores(self, levels: Sequence[float] = LEVELS) -> Scores:
+        """The scores of all blocks together."""
+        y, mean, std, log_density, cdf = np.concatenate(self._rows, axis=1)
+        if not y.size:
+            nan = float("nan")
+            return Scores(0, nan, nan, nan, nan, nan, nan, dict.fromkeys(levels, nan), (nan,) * _BINS)
+        counts, _ = np.histogram(cdf, bins=_BINS, range=(0.0, 1.0))
+        return Scores(
+            n=int(y.size),
+            rmse=float(np.sqrt(np.mean((y - mean) ** 2))),
+            mae=float(np.mean(np.abs(y - mean))),
+            nlpd=float(-np.mean(log_density)),
+            crps=self._crps / y.size,
+            std_of_y=float(np.std(y)),
+            mean_std=float(np.mean(std)),
+            # y lies in the central interval of that probability exactly if its cdf lies in the middle share
+            coverage={level: float(np.mean(np.abs(cdf - 0.5) <= 0.5 * level)) for level in levels},
+            pit=tuple((counts / y.size).tolist()),
+        )
 
 
 def _observed(mixture: GaussianMixture, y: Any) -> Array:

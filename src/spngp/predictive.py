@@ -164,10 +164,6 @@ class GaussianMixture:
         """The same mixtures with an axis of one output: (n,) becomes (n, 1)."""
         return GaussianMixture(*(part[:, np.newaxis] for part in (self.log_weights, self.means, self.variances)))
 
-    def rows(self, which: slice | Indices) -> GaussianMixture:
-        """The mixtures of some rows."""
-        return GaussianMixture(self.log_weights[which], self.means[which], self.variances[which])
-
     @staticmethod
     def concatenate(mixtures: Sequence[GaussianMixture]) -> GaussianMixture:
         """Mixtures of several blocks of rows, one after the other."""
@@ -279,6 +275,14 @@ class GaussianMixture:
     def _standardised(self, y: Array) -> Array:
         with np.errstate(over="ignore"):  # next to a component of no width everything else is infinitely far
             return np.asarray((y - self.means) / np.sqrt(self._positive_variances()))
+
+    def __getitem__(self, index: Any) -> GaussianMixture:
+        """The mixtures of some rows, ``mixture[rows]``, or of one output, ``mixture[:, k]``, with all components."""
+        try:
+            indices = (*index, slice(None)) if isinstance(index, tuple) else (index, slice(None))
+            return GaussianMixture(*(part[indices] for part in (self.log_weights, self.means, self.variances)))
+        except IndexError:
+            raise IndexError(f"index must fit the shape of the mixtures, {self.shape}, got {index!r}") from None
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 0

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
+from spngp._support.outputs import one_output
 from spngp.plotting.expert_regions import expert_regions
-from spngp.plotting.lines import one_output
 from spngp.report import write_report
-from spngp.report.accuracy import Scores
+from spngp.report.accuracy import verdict
 from spngp.report.text import json_for_html, name, number, packed, table
 
 pytest.importorskip("plotly")
@@ -212,7 +212,7 @@ def test_only_fitted_models_of_ours_are_reported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("n", "share", "verdict"),
+    ("n", "share", "expected"),
     [
         (100, 0.91, "which chance allows"),
         (100, 0.80, "too few: they are too narrow"),
@@ -220,9 +220,8 @@ def test_only_fitted_models_of_ours_are_reported(tmp_path):
         (10_000, 0.999, "more than need be: they are too wide"),
     ],
 )
-def test_the_verdict_allows_for_chance(n, share, verdict):
-    scores = Scores(n=n, rmse=1.0, r2=0.5, nlpd=1.0, crps=1.0, coverage={0.95: share}, width=1.0)
-    assert scores.verdict == verdict
+def test_the_verdict_allows_for_chance(n, share, expected):
+    assert verdict(n, share) == expected
 
 
 def test_text_is_safe_and_short():

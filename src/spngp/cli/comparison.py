@@ -1,22 +1,22 @@
 """The main job on embedded data: ``make demo``.
 
-A single GP, a network built by hand and ``SPNGPRegressor`` with default arguments, all on Silverman's motorcycle
-data: a table of how well each predicts rows it has not seen, and a figure of what each believes.
+A single GP, a network built by hand and ``SPNGPRegressor`` with 30 rows a leaf, all on Silverman's motorcycle data: a
+table of how well each predicts rows it has not seen, and a figure of what each believes.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
+from spngp import GPRegressor, SPNGPRegressor, datasets
 from spngp._support.types import Array
+from spngp.experiments.cross_validation import Fit, cross_validated
 from spngp.kernels import SquaredExponential
 from spngp.network import Leaf, Node, Split, Sum
+from spngp.plotting.legends import legend_below
 
 FIGURE = Path("demo") / "motorcycle.png"
 
@@ -35,22 +35,6 @@ def network() -> Node:
     )
 
 
-# Fits rows; the result has ``predict_dist``, and its log evidence as ``log_evidence`` or ``log_evidence_``.
-Fit: TypeAlias = Callable[[Array, Array], Any]
-
-
-def held_out(fit: Fit, X: Array, y: Array, folds: int = 10) -> tuple[float, float, float]:
-    """RMSE, NLPD and share of 95 % intervals that hold, over rows left out in turn."""
-    fold = np.random.default_rng(0).permutation(np.arange(y.size) % folds)
-    scores = []
-    for k in range(folds):
-        test = fold == k
-        mixture = fit(X[~test], y[~test]).predict_dist(X[test])
-        scores.append([score(mixture, y[test]) for score in (metrics.rmse, metrics.nlpd, metrics.coverage)])
-    rmse, nlpd, coverage = np.array(scores).T
-    return float(np.sqrt(np.mean(rmse**2))), float(nlpd.mean()), float(coverage.mean())
-
-
 def draw(path: Path, X: Array, y: Array, fitted: dict[str, Any]) -> None:
     """A panel for each model: the density of its prediction, its mean and its 95 % interval."""
     import matplotlib
@@ -58,21 +42,16 @@ def draw(path: Path, X: Array, y: Array, fitted: dict[str, Any]) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    from spngp.plotting import DensityDisplay
+
     grid = np.linspace(X.min() - 1, X.max() + 1, 600)
-    levels = np.linspace(-210.0, 160.0, 500)
-    figure, axes = plt.subplots(1, len(fitted), figsize=(14, 4.4), sharey=True, layout="constrained")
-    for axis, (title, model) in zip(axes, fitted.items(), strict=True):
+    figure, axes = plt.subplots(1, len(fitted), figsize=(14, 4.8), sharey=True, layout="constrained")
+    for ax, (title, model) in zip(axes, fitted.items(), strict=True):
         mixture = model.predict_dist(grid[:, np.newaxis])
-        low, high = mixture.interval(0.95)
-        density = mixture.density(levels).T
-        axis.pcolormesh(grid, levels, density / density.max(axis=0), cmap="Greys", vmax=1.6, rasterized=True)
-        axis.plot(grid, mixture.mean, color="#0072b2", lw=1.8, label="mean")
-        axis.plot(grid, low, color="#d55e00", lw=1.0, label="95 % interval")
-        axis.plot(grid, high, color="#d55e00", lw=1.0)
-        axis.plot(X[:, 0], y, ".", color="black", ms=4, label="measurements")
-        axis.set(title=title, xlabel="time after impact (ms)", xlim=grid[[0, -1]], ylim=(-210, 160))
-    axes[0].set_ylabel("head acceleration (g)")
-    axes[0].legend(loc="upper left", framealpha=0.9)
+        labels = {"xlabel": "time after impact (ms)", "ylabel": "head acceleration (g)" if ax is axes[0] else ""}
+        DensityDisplay.from_predictions(grid, mixture, X, y, ax=ax, ylim=(-210.0, 160.0), legend=False, **labels)
+        ax.set_title(title)
+    legend_below(figure, axes[0])
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     plt.close(figure)
@@ -83,9 +62,9 @@ def main(figure: Path = FIGURE) -> None:
     data = datasets.load("motorcycle")
     X, y = data.X, data.Y[:, 0]
     models: dict[str, Fit] = {
-        "Single GP": GPRegressor(random_state=0).fit,
+        "Single GP": lambda X, y: GPRegressor(random_state=0).fit(X, y),
         "By hand, 12 ways to cut": network().condition,
-        "SPNGPRegressor, 30 rows a leaf": SPNGPRegressor(max_leaf_size=30, random_state=0).fit,
+        "SPNGPRegressor, 30 rows a leaf": lambda X, y: SPNGPRegressor(max_leaf_size=30, random_state=0).fit(X, y),
     }
     print(
         f"Motorcycle data: {y.size} rows, {data.inputs[0]} (ms) -> {data.outputs[0]} (g). Ten-fold cross-validation:\n"
@@ -93,10 +72,9 @@ def main(figure: Path = FIGURE) -> None:
     print(f"{'model':<32}{'log evidence':>13}{'RMSE':>8}{'NLPD':>8}{'95 % holds':>12}")
     fitted = {}
     for name, fit in models.items():
-        rmse, nlpd, coverage = held_out(fit, X, y)
-        fitted[name] = copy.deepcopy(fit(X, y))
+        scores, fitted[name] = cross_validated(fit, X, y), fit(X, y)
         evidence = getattr(fitted[name], "log_evidence_", None) or fitted[name].log_evidence
-        print(f"{name:<32}{evidence:>13.1f}{rmse:>8.1f}{nlpd:>8.3f}{coverage:>11.0%}")
+        print(f"{name:<32}{evidence:>13.1f}{scores.rmse:>8.1f}{scores.nlpd:>8.3f}{scores.coverage[0.95]:>11.0%}")
     draw(figure, X, y, fitted)
     print(f"\nfigure: {figure}")
 

@@ -20,25 +20,28 @@ def evaluate(
 
     A calibrated model's intervals hold as often as they say, and its PIT histogram is flat.
     """
+    from spngp._support.outputs import one_output
     from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
-    from spngp.cli.scores import Scores, one_target
+    from spngp.cli.scores import record
     from spngp.cli.terminal import check_printing, print_json
+    from spngp.metrics import Tally
 
     check_printing()
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs
     table = TableForModel(data, estimator, targets=True, impute=impute)
-    scores = {name: Scores() for name in table.schema.targets}
+    tallies = {name: Tally() for name in table.schema.targets}
     for block in table.blocks(rows_at_a_time(estimator)):
         mixture = estimator.predict_dist(block.inputs)
         for k, name in enumerate(table.schema.targets):
             assert block.outputs is not None
-            scores[name].add(one_target(mixture, k), block.outputs[:, k])
-    empty = [name for name, own in scores.items() if not own.n_rows]
+            tallies[name].add(one_output(mixture, k), block.outputs[:, k])
+    scores = {name: tally.scores() for name, tally in tallies.items()}
+    empty = [name for name, own in scores.items() if not own.n]
     if empty:
         raise ValueError(f"{table.source.name}: target {empty[0]!r} has no values to compare with")
-    summary = {name: own.summary() for name, own in scores.items()}
+    summary = {name: record(own) for name, own in scores.items()}
     if as_json:
         print_json({"model": model, "data": table.source.name, "targets": summary})
     else:
@@ -46,8 +49,8 @@ def evaluate(
 
 
 def _show(source: str, summary: dict[str, Any]) -> None:
-    from spngp.cli.scores import LEVELS
     from spngp.cli.terminal import print_bars, print_table
+    from spngp.metrics import LEVELS
 
     print_table(
         f"Accuracy on {source}",

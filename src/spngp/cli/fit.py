@@ -124,13 +124,14 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:
     """For each target, how well rows that the model has not seen are predicted; None if none of them has it."""
-    from spngp.cli.scores import Scores, one_target
+    from spngp import metrics
+    from spngp._support.outputs import one_output
+    from spngp.cli.scores import record
 
     mixture, found = model.predict_dist(X), {}
     for k, name in enumerate(targets):
-        scores = Scores()
-        scores.add(one_target(mixture, k), Y[:, k])
-        found[name] = scores.summary() if scores.n_rows else None
+        scores = metrics.scores(one_output(mixture, k), Y[:, k])
+        found[name] = record(scores) if scores.n else None
     return found
 
 

@@ -81,7 +81,7 @@ def predict(
             mixture = estimator.predict_dist(block.inputs)
             step = max(1, _DRAWS // max(samples, 1))
             for start in range(0, block.rows.num_rows, step):
-                part = mixture.rows(slice(start, start + step))
+                part = mixture[start : start + step]
                 predicted = _columns(part, names, levels, interval, samples, rng)
                 writer.write(_joined(block.rows.slice(start, step), kept, predicted))
             progress.advance(block.rows.num_rows)
@@ -110,11 +110,11 @@ def _columns(
     mixture: Any, names: list[str], levels: list[float], interval: float | None, samples: int, rng: Any
 ) -> dict[str, Any]:
     """The predicted columns by name."""
-    from spngp.cli.scores import one_target
+    from spngp._support.outputs import one_output
 
     columns: dict[str, Any] = {}
     for k, name in enumerate(names):
-        one = one_target(mixture, k)
+        one = one_output(mixture, k)
         columns[f"{name}_mean"], columns[f"{name}_std"] = one.mean, one.std
         if levels:
             values = one.quantile(levels)

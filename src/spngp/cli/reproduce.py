@@ -17,6 +17,9 @@ def reproduce(
         typer.Argument(help="model, motorcycle, nonstationary, uci, kin40k, scaling, variance, or all."),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Smaller settings, for a look within minutes.")] = False,
+    all_files: Annotated[
+        bool, typer.Option("--all-files", help="Also write figures as SVG and points of curves as CSV.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -44,7 +47,7 @@ def reproduce(
             note(skipped[-1])
             continue
         make_folder(folder / each)
-        page = runner.run(each, folder, quick, note)
+        page = runner.run(each, folder, quick, all_files, note)
         print_line(str(page))
     if len(skipped) == len(names):
         raise CheckFailed("nothing was run: " + "; ".join(skipped))

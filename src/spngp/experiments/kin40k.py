@@ -98,13 +98,13 @@ def _score(
     model: str, n_experts: int, mixture: GaussianMixture, train: datasets.Dataset, test: datasets.Dataset
 ) -> Row:
     scale = float(train.Y.std())
-    y = test.Y[:, 0]
+    scores = metrics.scores(mixture, test.Y[:, 0])
     return {
         "model": model,
         "rows_per_expert": _size(n_experts),
-        "rmse": metrics.rmse(mixture, y) / scale,
-        "nlpd": metrics.nlpd(mixture, y) - float(np.log(scale)),
-        "coverage": metrics.coverage(mixture, y),
+        "rmse": scores.rmse / scale,
+        "nlpd": scores.nlpd - float(np.log(scale)),
+        "coverage": scores.coverage[0.95],
     }
 
 
@@ -121,23 +121,26 @@ def _kernel(train: datasets.Dataset) -> Kernel:
 def _committees(n_experts: int, settings: Settings) -> list[Row]:
     train, test = _rows(settings)
     model = ProductOfExperts(_kernel(train), n_experts=n_experts, random_state=0, **_shared(train))
-    model.fit(train.X, train.Y[:, 0])
-    found = model.predict_dist_by_rule(test.X)
+    found = model.fit(train.X, train.Y[:, 0]).predict_dist_by_rule(test.X)
     return [_score(rule, n_experts, found[rule], train, test) for rule in RULES]
 
 
 def _network(n_experts: int, overlap: float, settings: Settings) -> list[Row]:
     train, test = _rows(settings)
     size = -(-len(train) // n_experts)
-    settled = {"max_leaf_size": size, "overlap": overlap, "random_state": 0, **_shared(train)}
-    model = SPNGPRegressor([_kernel(train)], **settled).fit(train.X, train.Y[:, 0])
+    model = SPNGPRegressor([_kernel(train)], max_leaf_size=size, overlap=overlap, random_state=0, **_shared(train))
     name = "SPN-GP*" if overlap else "SPN-GP"
-    return [_score(name, n_experts, model.predict_dist(test.X), train, test)]
+    return [_score(name, n_experts, model.fit(train.X, train.Y[:, 0]).predict_dist(test.X), train, test)]
+
+
+def default_model() -> SPNGPRegressor:
+    """The estimator with default arguments, but for threads and seed."""
+    return SPNGPRegressor(n_jobs=-1, random_state=0)
 
 
 def _default(settings: Settings) -> list[Row]:
     train, test = _rows(settings)
-    model = SPNGPRegressor(n_jobs=-1, random_state=0).fit(train.X, train.Y[:, 0])
+    model = default_model().fit(train.X, train.Y[:, 0])
     return [_score("SPNGPRegressor()", 32, model.predict_dist(test.X), train, test)]
 
 
@@ -171,7 +174,9 @@ def _verdict(rows: list[Row], settings: Settings) -> str:
 def _figure(rows: list[Row]) -> Any:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    from spngp.plotting.legends import legend_below
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.9), layout="constrained")
     for ax, score in zip(axes, ("rmse", "nlpd"), strict=True):
         for model, colour in COLOURS.items():
             own = sorted((row["rows_per_expert"], row[score]) for row in rows if row["model"] == model)
@@ -200,7 +205,7 @@ def _figure(rows: list[Row]) -> Any:
     axes[0].set_ylim(0, None)
     axes[1].set_ylim(*_nlpd_limits(rows))
     axes[0].plot([], [], "s", mfc="none", mec="#555555", ms=7, label="printed in the paper")
-    axes[0].legend(framealpha=0.9, ncols=2)
+    legend_below(figure, axes[0])
     return figure
 
 

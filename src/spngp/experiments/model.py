@@ -67,7 +67,8 @@ across a cut only the trees without it.
         "boxes splits with their cut, coloured boxes GP leaves. Right: prior covariance of the first output, the "
         "weighted sum of the block-diagonal matrices of its induced trees, below."
     )
-    return Page("The model", text, {"covariance": rows}, {"model": (_figure(root, x, total, parts), caption)})
+    figure = _figure(root, x, total, parts)
+    return Page("The model", text, {}, {"model": (figure, caption)}, further_tables={"covariance": rows})
 
 
 def _covariance(root: Node, x: Array) -> Array:

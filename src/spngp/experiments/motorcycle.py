@@ -2,7 +2,8 @@
 
 The paper's settings: cut positions every 10 ms, linear and squared-exponential experts, noise held at a standard
 deviation of 0.37 in standardised units, overlap 2 ms. The length-scale is not printed there; it is learnt here, tied
-over all experts. Beside them what the estimator does by itself, where every region has a noise of its own.
+over all experts. Beside them what the estimator does by itself: with default arguments, and with leaves as small as the
+paper's, where every region has a noise of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import numpy as np
 from spngp import GPRegressor, SPNGPRegressor, datasets
 from spngp._support.types import Array
 from spngp.experiments.cells import Cells, Row
+from spngp.experiments.cross_validation import cross_validated
 from spngp.experiments.files import markdown_table
 from spngp.experiments.page import Page
 from spngp.kernels import Linear, SquaredExponential
 from spngp.structure import RandomAxes
 
 DATA = ("motorcycle",)
+DEFAULTS = "SPNGPRegressor()"
 
 
 @dataclass(frozen=True)
@@ -52,15 +55,26 @@ def spngp(data: datasets.Dataset, settings: Settings, overlap: float) -> SPNGPRe
     )
 
 
-def run(settings: Settings, cells: Cells) -> Page:
-    """Fit both models to all rows; compare them by their evidence, and by ten-fold held-out densities."""
-    data = datasets.load("motorcycle")
-    makers: dict[str, Callable[[], Any]] = {
+def models(data: datasets.Dataset, settings: Settings) -> dict[str, Callable[[], Any]]:
+    """Unfitted models by name."""
+    return {
         "GP": lambda: GPRegressor(random_state=0),
         "SPN-GP": lambda: spngp(data, settings, 0.0),
         "SPN-GP*": lambda: spngp(data, settings, settings.overlap),
-        "SPN-GP*, default settings": lambda: SPNGPRegressor(max_leaf_size=settings.max_leaf_size, random_state=0),
+        DEFAULTS: lambda: SPNGPRegressor(random_state=0),
+        small_leaves(settings): lambda: SPNGPRegressor(max_leaf_size=settings.max_leaf_size, random_state=0),
     }
+
+
+def small_leaves(settings: Settings) -> str:
+    """Name of the model whose leaves are as small as those of the paper's, all else as it comes."""
+    return f"{DEFAULTS}, {settings.max_leaf_size} rows a leaf"
+
+
+def run(settings: Settings, cells: Cells) -> Page:
+    """Fit all models to all rows; compare them by their evidence, and by ten-fold held-out densities."""
+    data = datasets.load("motorcycle")
+    makers = models(data, settings)
     fitted = {name: make().fit(data.X, data.Y[:, 0]) for name, make in makers.items()}
     x = np.linspace(data.X.min() - 2.0, data.X.max() + 2.0, settings.n_grid)
     curves: list[Row] = []
@@ -75,81 +89,62 @@ def run(settings: Settings, cells: Cells) -> Page:
         held_out = cells.get(f"held-out {name}", partial(_held_out, makers[name], data))
         scores.append({"model": name, "log evidence": model.log_evidence_, **held_out[0]})
     columns = ["model", "log evidence", "RMSE (g)", "NLPD", "95 % holds"]
+    n_regions = len({tuple(record["low"]) for record in fitted[DEFAULTS].regions_})
     text = f"""
 {markdown_table(columns, [[row[name] for name in columns] for row in scores])}
 
 RMSE, NLPD and coverage are those of ten-fold held-out rows. The single GP has one noise level, so its band is as wide
 before the impact as after it. The paper's SPN-GP holds the noise fixed, and its kernels cannot make up for that: its
 gain is in showing where a line would do. Without overlap the density jumps at likely cuts; with
-{settings.overlap:g} ms of overlap most of that is gone. With default settings and {settings.max_leaf_size} rows a leaf
-noise is learnt for each region.
+{settings.overlap:g} ms of overlap most of that is gone. `SPNGPRegressor()` with default arguments makes
+{_counted(n_regions, "region")} of these {len(data)} rows; with {settings.max_leaf_size} rows a leaf, noise is learnt
+for each region.
 """
     caption = (
-        "Acceleration of the head in a simulated motorcycle crash. Grey: density of the SPN-GP with the paper's "
-        f"settings, without (left) and with {settings.overlap:g} ms overlap (middle), and with default settings "
-        "(right). Red: mean and 95 % band of one GP. Below: weight of each kernel."
+        "Acceleration of the head in a simulated motorcycle crash. Grey: density of the SPN-GP, above with the paper's "
+        f"settings, without (left) and with {settings.overlap:g} ms overlap (right), below with default arguments "
+        f"(left) and with {settings.max_leaf_size} rows a leaf (right). Red: mean and 95 % band of one GP. Under each "
+        "density: weight of each kernel."
     )
-    figure = _figure(fitted, data, x)
-    return Page("Motorcycle", text, {"scores": scores, "curves": curves}, {"motorcycle": (figure, caption)})
+    figures = {"motorcycle": (_figure(fitted, data, x, settings), caption)}
+    return Page("Motorcycle", text, {"scores": scores}, figures, further_tables={"curves": curves})
 
 
-def _held_out(make: Any, data: datasets.Dataset) -> list[Row]:
-    folds = np.random.default_rng(0).permutation(len(data)) % 10
-    errors, densities, inside = np.zeros(len(data)), np.zeros(len(data)), np.zeros(len(data))
-    for fold in range(10):
-        test = folds == fold
-        y = data.Y[test, 0]
-        mixture = make().fit(data.X[~test], data.Y[~test, 0]).predict_dist(data.X[test])
-        errors[test], densities[test] = mixture.mean - y, mixture.logpdf(y)
-        low, high = mixture.interval(0.95)
-        inside[test] = (low <= y) & (y <= high)
-    return [
-        {
-            "RMSE (g)": float(np.sqrt(np.mean(errors**2))),
-            "NLPD": float(-densities.mean()),
-            "95 % holds": float(inside.mean()),
-        }
-    ]
+def _counted(count: int, name: str) -> str:
+    return f"one {name}" if count == 1 else f"{count} {name}s"
 
 
-def _figure(fitted: dict[str, Any], data: datasets.Dataset, x: Array) -> Any:
+def _held_out(make: Callable[[], Any], data: datasets.Dataset) -> list[Row]:
+    scores = cross_validated(lambda X, y: make().fit(X, y), data.X, data.Y[:, 0])
+    return [{"RMSE (g)": scores.rmse, "NLPD": scores.nlpd, "95 % holds": scores.coverage[0.95]}]
+
+
+def _figure(fitted: dict[str, Any], data: datasets.Dataset, x: Array, settings: Settings) -> Any:
     import matplotlib.pyplot as plt
 
     from spngp.plotting import DensityDisplay, KernelWeightsDisplay
+    from spngp.plotting.legends import legend_below
 
     titles = {
-        "SPN-GP": "SPN-GP, no overlap",
-        "SPN-GP*": "SPN-GP*, overlap 2 ms",
-        "SPN-GP*, default settings": "SPN-GP*, default settings",
+        "SPN-GP": "the paper's SPN-GP, no overlap",
+        "SPN-GP*": f"the paper's SPN-GP*, overlap {settings.overlap:g} ms",
+        DEFAULTS: DEFAULTS,
+        small_leaves(settings): small_leaves(settings),
     }
-    figure, axes = plt.subplots(
-        2, 3, figsize=(13, 5), layout="constrained", height_ratios=[5, 1], sharex=True, sharey="row"
-    )
+    figure: Any = plt.figure(figsize=(11, 9), layout="constrained")
     gp = fitted["GP"].predict_dist(x[:, np.newaxis])
-    low, high = gp.interval(0.95)
-    for (top, bottom), (name, title) in zip(axes.T, titles.items(), strict=True):
-        DensityDisplay.from_predictions(
-            x,
-            fitted[name].predict_dist(x[:, np.newaxis]),
-            data.X,
-            data.Y,
-            ax=top,
-            mean=False,
-            interval=None,
-            legend=False,
-            xlabel="",
-            ylabel="",
-            ylim=(-190, 120),
-        )
-        top.plot(x, gp.mean, color="#d62728", lw=1.5, label="GP: mean, 95 % band")
-        for border in (low, high):
-            top.plot(x, border, color="#d62728", lw=0.9, ls="--")
+    for part, (name, title) in zip(figure.subfigures(2, 2).flat, titles.items(), strict=True):
+        top, bottom = part.subplots(2, 1, height_ratios=[5, 1], sharex=True)
+        mixture = fitted[name].predict_dist(x[:, np.newaxis])
+        labels = {"xlabel": "", "ylabel": "acceleration (g)"}
+        options = {"mean": False, "interval": None, "legend": False, "ylim": (-190, 120)}
+        DensityDisplay.from_predictions(x, mixture, data.X, data.Y, ax=top, **labels, **options)
+        top.plot(x, gp.mean, color="#d62728", lw=1.5, label="GP: mean")
+        for border in gp.interval(0.95):
+            top.plot(x, border, color="#d62728", lw=0.9, ls="--", label="GP: 95 % band")
         top.set_title(title)
         KernelWeightsDisplay.from_estimator(fitted[name], grid=x, ax=bottom, legend=False)
-        bottom.set(xlabel="time (ms)", ylabel="")
-        handles, names = bottom.get_legend_handles_labels()
-        bottom.legend(handles, names, loc="upper center", bbox_to_anchor=(0.5, -0.55), ncols=2, frameon=False)
-    axes[0, 0].set_ylabel("acceleration (g)")
-    axes[1, 0].set_ylabel("kernel\nweight")
-    axes[0, 0].legend(loc="upper left", framealpha=0.9)
+        bottom.set(xlabel="time (ms)", ylabel="kernel\nweight")
+        legend_below(part, bottom)
+    legend_below(figure, top)
     return figure

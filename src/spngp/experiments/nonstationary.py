@@ -78,16 +78,15 @@ over {settings.n_tests} fresh series at the same inputs; error and correlation o
         "Top: the series, the SPN-GP's density (grey) and a GP's mean with 95 % band (red). Bottom: the noise's "
         "standard deviation as learnt, against the truth."
     )
-    figure = _figure(models, data)
-    return Page(
-        "Non-stationary series", text, {"scores": scores, "curves": curves}, {"nonstationary": (figure, caption)}
-    )
+    figures = {"nonstationary": (_figure(models, data), caption)}
+    return Page("Non-stationary series", text, {"scores": scores}, figures, further_tables={"curves": curves})
 
 
 def _figure(models: dict[str, Any], data: datasets.Dataset) -> Any:
     import matplotlib.pyplot as plt
 
     from spngp.plotting import DensityDisplay
+    from spngp.plotting.legends import legend_below
 
     x: Array = np.linspace(data.X.min(), data.X.max(), 600)
     figure, (top, bottom) = plt.subplots(
@@ -97,14 +96,13 @@ def _figure(models: dict[str, Any], data: datasets.Dataset) -> Any:
     DensityDisplay.from_predictions(
         x, spn, data.X, data.Y, ax=top, mean=False, interval=None, legend=False, xlabel="", ylabel="y"
     )
-    top.plot(data.X, data.function, color="#0072b2", lw=1.6, label="true function")
-    top.plot(x, gp.mean, color="#d62728", lw=1.3, label="GP: mean, 95 % band")
+    top.plot(data.X, data.function, color="#0072b2", lw=1.6, label="truth")
+    top.plot(x, gp.mean, color="#d62728", lw=1.3, label="GP")
     for border in gp.interval(0.95):
-        top.plot(x, border, color="#d62728", lw=0.9, ls="--")
-    top.legend(loc="lower left", ncols=3, framealpha=0.9)
+        top.plot(x, border, color="#d62728", lw=0.9, ls="--", label="GP: 95 % band")
     bottom.plot(data.X, data.noise_std, color="#0072b2", lw=1.8, label="truth")
     bottom.plot(x, models["SPN-GP*"].predict_noise(x[:, np.newaxis]), color="black", lw=1.4, label="SPN-GP*")
     bottom.plot(x, models["GP"].predict_noise(x[:, np.newaxis]), color="#d62728", lw=1.3, label="GP")
-    bottom.set(xlabel="x (standardised)", ylabel="noise std", ylim=(0, None))
-    bottom.legend(loc="lower left", ncols=3, framealpha=0.9)
+    bottom.set(xlabel="x (standardised)", ylabel="std of the noise", ylim=(0, None))
+    legend_below(figure, top, bottom)
     return figure

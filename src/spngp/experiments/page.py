@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spngp._support.atomic import replacing
-from spngp._version import __version__
 from spngp.experiments.cells import Row
 from spngp.experiments.files import csv_text, write_text
 
@@ -29,52 +25,42 @@ class Page:
         Name of a CSV file, without ending, to its rows.
     figures : dict
         Name of a figure, without ending, to (figure, caption).
+    further_tables : dict
+        As ``tables``, but written only when all files are asked for: the points of curves that a figure shows.
     """
 
     title: str
     text: str
     tables: dict[str, Sequence[Row]]
     figures: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    further_tables: dict[str, Sequence[Row]] = field(default_factory=dict)
 
-    def write(self, folder: Path, command: str, settings: Any, seconds: float) -> Path:
-        """Write CSV, PNG, SVG and the Markdown page; returns the page's path."""
+    def write(self, folder: Path, made_by: str, all_files: bool = False) -> Path:
+        """Write the Markdown page with what it shows, and return its path.
+
+        Parameters
+        ----------
+        folder : Path
+        made_by : str
+            The last line of the page: command, code, machine and time.
+        all_files : bool
+            Whether to write what the page does not show as well: figures as SVG, and ``further_tables``.
+        """
         import matplotlib.pyplot as plt
 
-        for name, rows in self.tables.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in (self.tables | (self.further_tables if all_files else {})).items():
             write_text(folder / f"{name}.csv", csv_text(rows))
         shown = []
         for name, (figure, caption) in self.figures.items():
-            for ending in ("png", "svg"):
+            for ending in ("png", "svg") if all_files else ("png",):
                 metadata = {"Date": None} if ending == "svg" else None  # the same figure, the same bytes
                 with replacing(folder / f"{name}.{ending}") as beside:
                     figure.savefig(beside, format=ending, dpi=150, metadata=metadata)
             plt.close(figure)
             shown.append(f"![{caption}]({name}.png)\n\n*{caption}*")
         files = ", ".join(f"[{name}.csv]({name}.csv)" for name in self.tables)
-        parts = [
-            f"# {self.title}",
-            *shown,
-            self.text.strip(),
-            f"Numbers: {files}.",
-            _made_by(command, settings, seconds),
-        ]
+        numbers = [f"Numbers: {files}."] if files else []
         path = folder / "README.md"
-        write_text(path, "\n\n".join(parts))
+        write_text(path, "\n\n".join([f"# {self.title}", *shown, self.text.strip(), *numbers, made_by]))
         return path
-
-
-def _made_by(command: str, settings: Any, seconds: float) -> str:
-    said = ", ".join(f"{name} = {value}" for name, value in asdict(settings).items())
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    return (
-        f"Made by `{command}` ({said}) with spngp {__version__}, Python {platform.python_version()}, {libraries} on "
-        f"{os.cpu_count()} cores ({_processor()}); this run took {seconds:.0f} s."
-    )
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.machine()

@@ -161,9 +161,11 @@ def _shown(rows: list[Row], model: str, name: str) -> str:
 def _figure(rows: list[Row]) -> Any:
     import matplotlib.pyplot as plt
 
+    from spngp.plotting.legends import legend_below
+
     colours = {"GP": "#d62728", "GP, learnt": "#d62728", "SPN-GP": "#777777", "SPN-GP*": "#333333"}
     shown = [model for model in MODELS if model != "Mean"]
-    figure, axes = plt.subplots(1, len(DATA), figsize=(11, 3.4), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(1, len(DATA), figsize=(11, 3.7), layout="constrained", sharey=True)
     for ax, name in zip(axes, DATA, strict=True):
         base = _mean(rows, "Mean", name)
         for i, model in enumerate(reversed(shown)):
@@ -178,5 +180,5 @@ def _figure(rows: list[Row]) -> Any:
         ax.set(title=f"{name}", xlabel=f"RMSE / RMSE of the mean ({base:.3g})", yticks=range(len(shown)))
         ax.set_yticklabels(list(reversed(shown)))
     axes[-1].plot([], [], color="#e69f00", lw=2.5, label="printed in the paper")
-    axes[-1].legend(loc="lower right", framealpha=0.9)
+    legend_below(figure, axes[-1])
     return figure

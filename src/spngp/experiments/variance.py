@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spngp import GPRegressor, SPNGPRegressor
+from spngp import GPRegressor, SPNGPRegressor, metrics
 from spngp._support.types import Array
 from spngp.committees import ProductOfExperts
 from spngp.experiments.cells import Cells, Row
@@ -121,16 +121,16 @@ def _cell(n_experts: int, seed: int, settings: Settings) -> list[Row]:
 def _score(
     name: str, n_experts: int, latent: GaussianMixture, X: Array, truth: Array, observed: Array, settings: Settings
 ) -> Row:
-    low, high = latent.interval(0.95)
     noisy = GaussianMixture(latent.log_weights, latent.means, latent.variances + settings.noise_std**2)
+    scores = metrics.scores(latent, truth)
     return {
         "model": name,
         "experts": n_experts,
-        "nlpd": float(-noisy.logpdf(observed).mean()),
-        "coverage": float(((low <= truth) & (truth <= high)).mean()),
-        "std": float(latent.std.mean()),
+        "nlpd": metrics.nlpd(noisy, observed),
+        "coverage": scores.coverage[0.95],
+        "std": scores.mean_std,
         "std_in_hole": float(latent.std[_in_hole(X, settings)].mean()),
-        "rmse": float(np.sqrt(np.mean((latent.mean - truth) ** 2))),
+        "rmse": scores.rmse,
     }
 
 
@@ -141,8 +141,10 @@ def _mean(rows: list[Row], model: str, n_experts: int, score: str) -> float:
 def _figure(rows: list[Row]) -> Any:
     import matplotlib.pyplot as plt
 
+    from spngp.plotting.legends import legend_below
+
     counts = sorted({row["experts"] for row in rows})
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(14, 3.9), layout="constrained")
+    figure, axes = plt.subplots(1, len(PANELS), figsize=(14, 4.2), layout="constrained")
     for ax, (score, title) in zip(axes, PANELS.items(), strict=True):
         for model, colour in COLOURS.items():
             values = [_mean(rows, model, count, score) for count in counts]
@@ -153,5 +155,5 @@ def _figure(rows: list[Row]) -> Any:
         ax.set(xlabel="experts", title=title)
     axes[1].axhline(0.95, color="#888888", lw=1, ls=":")
     axes[1].set_ylim(0, 1.03)
-    axes[0].legend(framealpha=0.9)
+    legend_below(figure, axes[0])
     return figure

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from spngp._support.checks import as_floats
+from spngp._support.outputs import one_output
 from spngp._support.types import Array
 from spngp.network import Node, prediction
 from spngp.plotting import _style
-from spngp.plotting.lines import as_line, input_names, line, one_column, training_rows, without_names
+from spngp.plotting.lines import as_line, input_names, line, training_rows, without_names
 from spngp.plotting.names import leaf_name, short_label
 
 
@@ -68,7 +69,7 @@ class KernelWeightsDisplay:
         leaves = [item.leaf for item in reversed(network.responsibilities())]  # the first child's leaves first
         names = list(dict.fromkeys(leaf_name(leaf) for leaf in leaves))
         columns = [
-            one_column(prediction.average(network, rows, lambda leaf, _: float(leaf_name(leaf) == name)), output)  # noqa: B023
+            one_output(prediction.average(network, rows, lambda leaf, _: float(leaf_name(leaf) == name)), output)  # noqa: B023
             for name in names
         ]
         return cls(x, np.stack(columns, axis=-1), names, xlabel=xlabel).plot(**plot)
@@ -134,7 +135,7 @@ class NoiseDisplay:
     ) -> Self:
         """Draw a fitted model along one input, the others at their medians or ``at`` a row."""
         along = line(training_rows(estimator)[0], feature, at, grid)
-        noise = one_column(without_names(estimator).predict_noise(along.rows), output)
+        noise = one_output(without_names(estimator).predict_noise(along.rows), output)
         return cls(along.x, noise, xlabel=input_names(estimator)[feature], ylabel=ylabel).plot(**plot)
 
     @classmethod
@@ -151,7 +152,7 @@ class NoiseDisplay:
         """Draw a network of one input."""
         x, rows = as_line(grid)
         variance: Array = prediction.average(network, rows, lambda leaf, _: leaf.noise_variance)
-        return cls(x, np.sqrt(one_column(variance, output)), xlabel=xlabel, ylabel=ylabel).plot(**plot)
+        return cls(x, np.sqrt(one_output(variance, output)), xlabel=xlabel, ylabel=ylabel).plot(**plot)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, from zero: noise of half the size looks like half."""

@@ -9,10 +9,10 @@ from scipy.stats import binom
 
 from spngp import metrics
 from spngp._support.checks import as_floats
+from spngp._support.outputs import one_output
 from spngp._support.types import Array
 from spngp._support.wording import counted
 from spngp.plotting import _style
-from spngp.plotting.lines import one_column, one_output
 from spngp.predictive import GaussianMixture
 
 
@@ -64,7 +64,7 @@ class CalibrationDisplay:
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, output: int = 0, axes: Any = None) -> Self:
         """Draw for rows that the model has not seen; missing outputs are left out."""
         mixture = one_output(estimator.predict_dist(X), output)
-        return cls.from_predictions(mixture, one_column(as_floats(y, "y"), output), axes=axes)
+        return cls.from_predictions(mixture, one_output(as_floats(y, "y"), output), axes=axes)
 
     @classmethod
     def from_predictions(cls, mixture: GaussianMixture, y: Any, *, axes: Any = None) -> Self:

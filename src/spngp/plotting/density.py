@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from spngp._support.checks import as_floats
+from spngp._support.outputs import one_output
 from spngp._support.types import Array
 from spngp.network import Node
 from spngp.plotting import _style
-from spngp.plotting.lines import as_line, input_names, line, one_column, one_output, training_rows, without_names
+from spngp.plotting.lines import as_line, input_names, line, training_rows, without_names
 from spngp.predictive import GaussianMixture
 
 
@@ -95,7 +96,7 @@ class DensityDisplay:
         mixture = one_output(without_names(estimator).predict_dist(along.rows), output)
         values: Array | None = None
         if rows.shape[1] == 1 and (X is None or y is not None):
-            values = one_column(outputs if X is None else as_floats(y, "y"), output)
+            values = one_output(outputs if X is None else as_floats(y, "y"), output)
         name = input_names(estimator)[feature]
         return cls(along.x, mixture, rows[:, feature], values, xlabel=name, ylabel=ylabel).plot(**plot)
 

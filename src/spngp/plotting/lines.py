@@ -10,7 +10,6 @@ import numpy as np
 from spngp._support.checks import as_count, as_floats, as_rows
 from spngp._support.types import Array
 from spngp.plotting._style import limits
-from spngp.predictive import GaussianMixture
 
 
 def training_rows(estimator: Any) -> tuple[Array, Array]:
@@ -70,16 +69,3 @@ def as_line(rows: Any) -> tuple[Array, Array]:
     if checked.shape[1] != 1:
         raise ValueError(f"grid must have one input, got {checked.shape[1]}; use from_estimator for slices")
     return checked[:, 0], checked
-
-
-def one_output(mixture: GaussianMixture, output: int) -> GaussianMixture:
-    """The mixtures of one output, shape (n,)."""
-    if len(mixture.shape) == 1:
-        return mixture
-    parts = (mixture.log_weights, mixture.means, mixture.variances)
-    return GaussianMixture(*(part[:, output] for part in parts))
-
-
-def one_column(values: Array, output: int) -> Array:
-    """One output's column of values that may have one axis for several."""
-    return values if values.ndim == 1 else values[:, output]

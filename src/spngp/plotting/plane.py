@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from spngp._support.checks import as_count, as_floats
+from spngp._support.outputs import one_output
 from spngp._support.types import Array
 from spngp.plotting import _style
 from spngp.plotting.expert_regions import ExpertRegion, expert_regions
-from spngp.plotting.lines import input_names, one_output, training_rows, without_names
+from spngp.plotting.lines import input_names, training_rows, without_names
 
 
 class PlaneDisplay:

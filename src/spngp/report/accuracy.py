@@ -21,62 +21,49 @@ _INPUTS = 8  # shown with a surprise
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Scores of one output, in its units."""
+class Accuracy:
+    """Scores of one output, the mean width of its 95 % intervals, and what to make of them."""
 
-    n: int
-    rmse: float
-    r2: float
-    nlpd: float
-    crps: float
-    coverage: dict[float, float]
+    scores: metrics.Scores
     width: float
 
     @property
     def verdict(self) -> str:
         """Whether the 95 % intervals hold as often as they should, chance allowed for."""
-        if self.n == 0:
-            return "for none was given"
-        low, high = binom.ppf([0.005, 0.995], self.n, 0.95) / self.n
-        share = self.coverage[0.95]
-        if low <= share <= high:
-            return "which chance allows"
-        if abs(share - 0.95) <= 0.02:
-            return "slightly too few" if share < 0.95 else "slightly more than need be"
-        return "too few: they are too narrow" if share < low else "more than need be: they are too wide"
+        return verdict(self.scores.n, self.scores.coverage[0.95])
 
 
-def scores(judged: Judged, output: int) -> Scores:
+def verdict(n: int, share: float) -> str:
+    """What to make of 95 % intervals that hold a share of n observations, chance allowed for."""
+    if n == 0:
+        return "for none was given"
+    low, high = binom.ppf([0.005, 0.995], n, 0.95) / n
+    if low <= share <= high:
+        return "which chance allows"
+    if abs(share - 0.95) <= 0.02:
+        return "slightly too few" if share < 0.95 else "slightly more than need be"
+    return "too few: they are too narrow" if share < low else "more than need be: they are too wide"
+
+
+def accuracy(judged: Judged, output: int) -> Accuracy:
     """Scores of the rows whose output is not missing."""
     _, mixture, y = judged.observed(output)
-    if y.size == 0:
-        unknown = float("nan")
-        return Scores(0, unknown, unknown, unknown, unknown, dict.fromkeys(_LEVELS, unknown), unknown)
-    variance = float(np.var(y))
-    rmse = metrics.rmse(mixture, y)
-    return Scores(
-        n=y.size,
-        rmse=rmse,
-        r2=1.0 - rmse**2 / variance if variance > 0 else float("nan"),
-        nlpd=metrics.nlpd(mixture, y),
-        crps=metrics.crps(mixture, y),
-        coverage={level: metrics.coverage(mixture, y, level) for level in _LEVELS},
-        width=metrics.sharpness(mixture, 0.95),
-    )
+    width = metrics.sharpness(mixture, 0.95) if y.size else float("nan")
+    return Accuracy(metrics.scores(mixture, y, _LEVELS), width)
 
 
-def scores_table(found: list[Scores], outputs: list[str]) -> str:
+def scores_table(found: list[Accuracy], outputs: list[str]) -> str:
     """A row per output."""
     head = ["output", "rows", "RMSE", "R²", "NLPD", "CRPS", "50 % holds", "80 % holds", "95 % holds", "95 % width"]
     rows = [
         [
             output,
-            f"{s.n:,}",
-            *(number(value) for value in (s.rmse, s.r2, s.nlpd, s.crps)),
-            *(percent(share) for share in s.coverage.values()),
-            number(s.width),
+            f"{each.scores.n:,}",
+            *(number(value) for value in (each.scores.rmse, each.scores.r2, each.scores.nlpd, each.scores.crps)),
+            *(percent(share) for share in each.scores.coverage.values()),
+            number(each.width),
         ]
-        for output, s in zip(outputs, found, strict=True)
+        for output, each in zip(outputs, found, strict=True)
     ]
     return table(head, rows, "Scores")
 

@@ -9,7 +9,7 @@ import numpy as np
 from spngp._support.types import Array
 from spngp._support.wording import counted
 from spngp.noise import GAUSSIAN
-from spngp.report.accuracy import Scores
+from spngp.report.accuracy import Accuracy
 from spngp.report.judged import Judged, training_range
 from spngp.report.text import Cell, escaped, number, percent, table
 
@@ -21,32 +21,32 @@ def subtitle(model: Any, X: Array, outputs: list[str]) -> str:
     return f"{type(model).__name__} for {shown}, learnt from {rows} of {inputs}"
 
 
-def sentence(found: list[Scores], outputs: list[str], judged: Judged) -> str:
+def sentence(found: list[Accuracy], outputs: list[str], judged: Judged) -> str:
     """The result in words."""
     if not found:
         return (
             "No held-out rows were given, so this page says nothing about accuracy on new data. "
             "Residuals and surprises are those of rows the model has learnt from."
         )
-    first = found[0]
+    first = found[0].scores
     of = f" of {outputs[0]}" if len(outputs) > 1 else ""
     sample = f" (a random sample out of {judged.n_given:,})" if judged.n_given > judged.X.shape[0] else ""
     return (
         f"On {counted(first.n, 'row')} it had not seen{sample}, predictions{of} are typically off by "
         f"{number(first.rmse, 3)}. "
-        f"Its 95\u00a0% intervals hold {percent(first.coverage[0.95])} of the observations, {first.verdict}."
+        f"Its 95\u00a0% intervals hold {percent(first.coverage[0.95])} of the observations, {found[0].verdict}."
     )
 
 
-def tiles(model: Any, found: list[Scores], outputs: list[str]) -> str:
+def tiles(model: Any, found: list[Accuracy], outputs: list[str]) -> str:
     """The four figures to remember."""
     of = f" of {outputs[0]}" if len(outputs) > 1 else ""
     if found:
-        first = found[0]
+        first = found[0].scores
         shown = [
             ("RMSE" + of, number(first.rmse, 3), "typical error of the mean"),
             ("R²" + of, number(first.r2, 3), "share of the variance explained"),
-            ("95 % intervals hold" + of, percent(first.coverage[0.95]), first.verdict),
+            ("95 % intervals hold" + of, percent(first.coverage[0.95]), found[0].verdict),
             ("NLPD" + of, number(first.nlpd, 3), "nats per row, lower is better"),
         ]
     else:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from spngp._support.checks import as_floats, as_outputs, as_rows
+from spngp._support.outputs import one_output
 from spngp._support.types import Array, Indices
-from spngp.plotting.lines import one_output, training_rows, without_names
+from spngp.plotting.lines import training_rows, without_names
 from spngp.predictive import GaussianMixture
 
 _TRAINING_ROWS = 2_000  # enough for residuals and surprises of rows already learnt from
@@ -44,9 +45,7 @@ class Judged:
     def observed(self, output: int) -> tuple[Indices, GaussianMixture, Array]:
         """Positions, mixtures and values of the rows whose output is not missing."""
         rows = np.flatnonzero(~np.isnan(self.Y[:, output]))
-        mixture = self.mixtures[output]
-        parts = (mixture.log_weights, mixture.means, mixture.variances)
-        return rows, GaussianMixture(*(part[rows] for part in parts)), self.Y[rows, output]
+        return rows, self.mixtures[output][rows], self.Y[rows, output]
 
 
 def training_range(X: Array) -> tuple[Array, Array]:

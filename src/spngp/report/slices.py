@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from spngp._support.outputs import one_output
 from spngp._support.types import Array
 from spngp.plotting._style import limits, widened
-from spngp.plotting.lines import line, one_column, one_output, without_names
+from spngp.plotting.lines import line, without_names
 from spngp.predictive import GaussianMixture
 from spngp.report.text import number, packed
 
@@ -60,7 +61,7 @@ def _along(
     mean, (low, high) = mixture.mean, mixture.interval(0.95)
     weights = model.predict_kernel_weights(rows)
     weights = weights if weights.ndim == 2 else weights[:, output]
-    noise = one_column(model.predict_noise(rows), output)
+    noise = one_output(model.predict_noise(rows), output)
     shade = _shade(mixture, levels)
     parts = [slice(i * _POINTS, (i + 1) * _POINTS) for i in range(len(places))]
     steps = [

@@ -105,7 +105,7 @@ def _output_names(model: Any, y: Any, given: Sequence[str] | None) -> list[str]:
 
 def _page(model: Any, judged: Judged, inputs: list[str], outputs: list[str], title: str) -> str:
     X, Y = training_rows(model)
-    found = [accuracy.scores(judged, k) for k in range(len(outputs))] if judged.held_out else []
+    found = [accuracy.accuracy(judged, k) for k in range(len(outputs))] if judged.held_out else []
     seen = training_range(X)
     along = [slices(model, X, Y[:, k], k, inputs) for k in range(len(outputs))]
     data = {
