@@ -1,4 +1,5 @@
 import copy
+import itertools
 import pickle
 import re
 
@@ -64,9 +65,9 @@ def test_one_leaf_equals_the_traditional_gp(hyperparameters):
 
 def test_log_evidence_is_in_the_units_of_y():
     X, y = wave(60)
-    model = GPRegressor(SquaredExponential(), hyperparameters="fixed", noise_variance=0.5).fit(X, y)
-    scale = y.std()
-    C = scale**2 * SquaredExponential().gram((X - X.mean()) / X.std()) + 0.5 * np.eye(60)
+    kernel = SquaredExponential(0.7, 20.0)
+    model = GPRegressor(kernel, hyperparameters="fixed", noise_variance=0.5).fit(X, y)
+    C = kernel.gram(X) + 0.5 * np.eye(60)
     centred = y - y.mean()
     expected = -0.5 * (centred @ np.linalg.solve(C, centred) + np.linalg.slogdet(C)[1] + 60 * np.log(2 * np.pi))
     assert model.log_evidence_ == pytest.approx(expected, rel=1e-10)
@@ -125,10 +126,13 @@ def test_overlap_removes_jumps_and_leaves_the_evidence_alone():
         return np.abs(above - below).max()
 
     assert largest_jump(with_) < 0.2 * largest_jump(without)
-    by_distance = small(overlap=[0.5], hyperparameters="tied").fit(X, y)
-    context = [record["context_rows"] for record in by_distance.regions_]
-    assert min(context) > 0
-    assert by_distance.log_evidence_ == pytest.approx(without.log_evidence_, rel=1e-12)
+    for margin in (0.5, [0.5]):
+        by_distance = small(margin=margin, hyperparameters="tied").fit(X, y)
+        for record in by_distance.regions_:  # a distance in the units of X
+            low, high = record["low"][0], record["high"][0]
+            near = (X[:, 0] > low - 0.5) & (X[:, 0] <= high + 0.5) & ~((X[:, 0] > low) & (X[:, 0] <= high))
+            assert record["context_rows"] == near.sum() > 0
+        assert by_distance.log_evidence_ == pytest.approx(without.log_evidence_, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +148,29 @@ def test_overlap_removes_jumps_and_leaves_the_evidence_alone():
 )
 def test_every_structure_learns(structure):
     X, y = wave(250, 2)
-    model = small(structure=structure, hyperparameters="tied").fit(X, y)
+    size = {} if isinstance(structure, str) else {"max_leaf_size": 500}  # objects decide by themselves
+    model = small(structure=structure, hyperparameters="tied", **size).fit(X, y)
     assert model.score(X, y) > 0.9
     assert model.network_.outputs == (0,)
+
+
+def test_a_strategy_object_decides_on_sizes_and_all_else_follows():
+    X, y = wave(400, 2)
+    named = SPNGPRegressor(SquaredExponential(), max_leaf_size=50, random_state=0, hyperparameters="tied").fit(X, y)
+    given = SPNGPRegressor(SquaredExponential(), structure=Compact(50, whole_size=100), random_state=0)
+    given.set_params(hyperparameters="tied").fit(X, y)
+    np.testing.assert_array_equal(given.predict(X), named.predict(X))
+    assert [record["context_rows"] for record in given.regions_] == [r["context_rows"] for r in named.regions_]
+
+
+def test_spacings_of_a_strategy_are_in_the_units_of_x():
+    X, y = wave(250)
+    for factor, kernels in itertools.product((1.0, 1000.0), (None, SquaredExponential())):
+        structure = RandomAxes(60, spacing=0.5 * factor)
+        model = SPNGPRegressor(kernels, structure=structure, hyperparameters="fixed", random_state=0)
+        lows = {record["low"][0] for record in model.fit(X * factor, y).regions_} - {-np.inf}
+        steps = (np.array(sorted(lows)) - X.min() * factor) / (0.5 * factor)
+        np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
 
 
 def test_alternative_partitions_are_mixed_by_evidence():
@@ -193,10 +217,9 @@ def test_partial_fit_is_as_if_all_rows_had_come_at_once(overlap):
     np.testing.assert_allclose(model.predict(X), at_once.predict(X), rtol=1e-8)
     assert model.log_evidence_ == pytest.approx(at_once.log_evidence_, rel=1e-9)
     # the same leaves conditioned from their priors on all rows
-    Z, V = model._learnt.X, model._learnt.Y[:, 0]
-    for leaf, box, _ in model._learnt.own.responsibilities():
-        inside = box.contains(Z)
-        again = ExactGP(leaf.kernel, leaf.noise_variance).condition(Z[inside], V[inside])
+    for leaf, box, _ in model.network_.responsibilities():
+        inside = box.contains(X)
+        again = ExactGP(leaf.kernel, leaf.noise_variance).condition(X[inside], y[inside] - y[:200].mean())
         assert leaf.log_evidence == pytest.approx(again.log_evidence, rel=1e-8)
     rows = [record["rows"] for record in model.regions_ if record["kernel"] == "Linear"]
     assert sum(rows) == 240
@@ -284,7 +307,7 @@ def test_polars_frames_are_accepted():
 def test_scikit_learn_kernels_bring_their_noise():
     X, y = wave(80)
     model = small(kernels=sk.RBF(1.0) + sk.WhiteKernel(0.01, "fixed"), max_leaf_size=80).fit(X, y)
-    np.testing.assert_allclose(model.predict_noise(X), 0.1 * y.std())
+    np.testing.assert_allclose(model.predict_noise(X), 0.1)  # in the units of y
 
 
 def test_fixed_noise_and_fixed_parameters_stay():
@@ -331,7 +354,8 @@ def test_prediction_in_blocks_equals_prediction_at_once(monkeypatch):
 def test_outputs_of_extreme_size(exponent):
     X, y = wave(80)
     scale = 10.0**exponent
-    np.testing.assert_allclose(small().fit(X, y * scale).predict(X), small().fit(X, y).predict(X) * scale, rtol=1e-6)
+    model = small(kernels=None)
+    np.testing.assert_allclose(model.fit(X, y * scale).predict(X), model.fit(X, y).predict(X) * scale, rtol=1e-6)
 
 
 def test_identical_rows_constant_outputs_and_one_row():
@@ -349,7 +373,12 @@ def test_identical_rows_constant_outputs_and_one_row():
     [
         ({"max_leaf_size": 0}, "'max_leaf_size' parameter of SPNGPRegressor must be an int in the range"),
         ({"overlap": -1.0}, "'overlap' parameter of SPNGPRegressor must be"),
-        ({"overlap": [1.0, 2.0, 3.0]}, r"overlap must be a number >= 0 or one per input \(1\)"),
+        ({"overlap": [1.0, 2.0, 3.0]}, "'overlap' parameter of SPNGPRegressor must be a float in the range"),
+        ({"margin": [1.0, 2.0, 3.0]}, r"margin must be a number >= 0 or one per input \(1\), got \[1.0, 2.0, 3.0\]"),
+        ({"margin": [-1.0]}, r"margin must be a number >= 0 or one per input \(1\), got \[-1.0\]"),
+        ({"margin": 1.0, "overlap": 2.0}, "overlap and margin exclude each other, got overlap=2.0 and margin=1.0"),
+        ({"structure": Compact(30), "max_leaf_size": 40}, "a strategy object decides on leaf size and partitions by"),
+        ({"structure": Compact(30), "max_leaf_size": 500, "n_partitions": 2}, "a strategy object decides on leaf size"),
         ({"structure": "kd"}, "'structure' parameter of SPNGPRegressor must be a str among"),
         ({"hyperparameters": "learn"}, "'hyperparameters' parameter of SPNGPRegressor must be a str among"),
         ({"n_partitions": 0}, "'n_partitions' parameter"),
@@ -364,9 +393,18 @@ def test_identical_rows_constant_outputs_and_one_row():
             {"kernels": sk.RBF() + sk.WhiteKernel(), "noise_variance": 0.1},
             "noise is given twice, by noise_variance=0.1",
         ),
-        ({"structure": Compact(30, [1.0, 2.0])}, "length_scales must be 1 numbers > 0, one per input, got"),
-        ({"structure": Compact(30, [0.0])}, "length_scales must be 1 numbers > 0, one per input, got"),
-        ({"structure": RandomAxes(30, [1.0, 2.0])}, r"spacing must be one number or one per input \(1\), got"),
+        (
+            {"structure": Compact(30, [1.0, 2.0]), "max_leaf_size": 500},
+            "length_scales must be 1 numbers > 0, one per input, got",
+        ),
+        (
+            {"structure": Compact(30, [0.0]), "max_leaf_size": 500},
+            "length_scales must be 1 numbers > 0, one per input, got",
+        ),
+        (
+            {"structure": RandomAxes(30, [1.0, 2.0]), "max_leaf_size": 500},
+            r"spacing must be one number or one per input \(1\), got",
+        ),
     ],
 )
 def test_bad_parameters_are_named(changes, message):
@@ -425,3 +463,41 @@ def test_a_word_that_is_not_allowed_is_answered_by_those_that_are():
         message = f"The {name!r} parameter of SPNGPRegressor must be a str among {allowed}. Got {value!r} instead."
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
             SPNGPRegressor(**settings).fit(X, y)
+
+
+def test_arguments_after_the_first_are_named():
+    for estimator in (SPNGPRegressor, GPRegressor):
+        with pytest.raises(TypeError, match="positional argument"):
+            estimator(None, 40)
+
+
+NETWORKS = {
+    "default": {},
+    "two outputs": {},
+    "kernels given": {"kernels": [SquaredExponential(0.8, 20.0), Linear(1.0, 1.0)], "max_leaf_size": 60},
+    "margin": {"margin": 0.4, "max_leaf_size": 60, "hyperparameters": "tied"},
+    "long tails": {"max_leaf_size": 120},
+}
+
+
+@pytest.mark.parametrize("case", NETWORKS)
+def test_the_network_predicts_and_samples_what_the_model_does(case):
+    X, y = wave(260)
+    if case == "long tails":
+        y = y + np.random.default_rng(1).standard_t(2, y.size)
+    Y = np.column_stack([y, np.where(np.arange(260) % 7 == 0, np.nan, 100.0 - 3.0 * y)]) if case == "two outputs" else y
+    model = SPNGPRegressor(random_state=0, **NETWORKS[case]).fit(X[:240], Y[:240])
+    if case == "long tails":
+        assert len(model.noise_shapes_[0].weights) > 1
+    at = np.linspace(-3.5, 3.5, 40)[:, np.newaxis]
+    for _ in range(2):
+        for latent in (False, True):
+            ours, networks = model.predict_dist(at, latent), model.network_.predict_dist(at, latent)
+            for name in ("log_weights", "means", "variances"):
+                np.testing.assert_array_equal(getattr(ours, name), getattr(networks, name))
+        draws = model.network_.sample(at, 3, random_state=5)
+        np.testing.assert_array_equal(model.sample_y(at, 3, random_state=5), draws)
+        assert model.log_evidence_ == model.network_.log_evidence
+        model.partial_fit(X[240:], Y[240:])
+    np.testing.assert_array_equal(model.X_train_, np.concatenate([X, X[240:]]))
+    np.testing.assert_array_equal(model.y_train_, np.concatenate([Y, Y[240:]]))
