@@ -99,20 +99,22 @@ def _pairs_by_table(weights: Array, means: Array, variances: Array) -> Array:
     """E|Y − Y'| of each column; every step runs over all columns and all pairs of components k apart, cyclically."""
     size = weights.shape[0]
     variances = np.maximum(variances, np.finfo(np.float64).tiny)
-    twice_weights, twice_means, twice_variances = (np.concatenate([part, part]) for part in (weights, means, variances))
-    # half the sum, without the weight of the first component of each pair; a component and itself: 2 σ / √π
+    in_cells = means * _CELLS
+    twice_weights, twice_cells, twice_variances = (
+        np.concatenate([part, part]) for part in (weights, in_cells, variances)
+    )
+    # half the sum of s g(z), without the weight of the first of each pair; a component and itself: s g(0) = 2 σ / √π
     total = weights * np.sqrt(variances) / np.sqrt(np.pi)
-    apart, std, z, value, part = (np.empty(weights.shape) for _ in range(5))
+    std, z, value, part = (np.empty(weights.shape) for _ in range(4))
     cell = np.empty(weights.shape, dtype=np.intp)
     for k in range(1, size // 2 + 1):
         others = slice(k, k + size)
-        np.subtract(means, twice_means[others], out=apart)
-        np.abs(apart, out=apart)
         np.add(variances, twice_variances[others], out=std)
         np.sqrt(std, out=std)
+        np.subtract(in_cells, twice_cells[others], out=z)
+        np.abs(z, out=z)
         with np.errstate(over="ignore"):
-            np.divide(apart, std, out=z)
-            z *= _CELLS
+            z /= std
         np.minimum(z, _FARTHEST * _CELLS, out=z)
         np.copyto(cell, z, casting="unsafe")  # rounds down
         z -= cell
@@ -122,9 +124,16 @@ def _pairs_by_table(weights: Array, means: Array, variances: Array) -> Array:
         value *= z
         value += _CONSTANT.take(cell, out=part, mode="clip")
         value *= std
-        value += apart
         value *= twice_weights[others]
         if 2 * k == size:  # each of these pairs comes twice
             value *= 0.5
         total += value
-    return np.asarray(2.0 * np.einsum("ij,ij->j", weights, total))
+    return np.asarray(2.0 * np.einsum("ij,ij->j", weights, total) + _difference_of_means(weights, means))
+
+
+def _difference_of_means(weights: Array, means: Array) -> Array:
+    """Σ_ij π_i π_j |μ_i − μ_j| of each column: twice the integral of F (1 − F) for a staircase F."""
+    order = np.argsort(means, axis=0)
+    below = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    steps = np.diff(np.take_along_axis(means, order, axis=0), axis=0)
+    return np.asarray(2.0 * np.einsum("ij,ij->j", steps, (below * (below[-1] - below))[:-1]))

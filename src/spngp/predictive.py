@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,28 @@ def _components_at(levels: Array, weights: Array) -> Indices:
     return below
 
 
+# What follows works on arrays of shape (rows, components), with positive variances, and y of shape (rows,).
+
+
+def _standardised(y: Array, means: Array, variances: Array) -> Array:
+    with np.errstate(over="ignore"):  # next to a component of no width everything else is infinitely far
+        return np.asarray((y[:, np.newaxis] - means) / np.sqrt(variances))
+
+
+def _log_density_of_rows(log_weights: Array, means: Array, variances: Array, y: Array) -> Array:
+    z = _standardised(y, means, variances)
+    with np.errstate(over="ignore"):  # a value out of all range has density zero
+        z2 = z * z
+    return np.asarray(logsumexp(log_weights - 0.5 * z2 - 0.5 * np.log(variances) - _HALF_LOG_2PI, axis=-1))
+
+
+def _probability_of_rows(log_weights: Array, means: Array, variances: Array, y: Array) -> Array:
+    z = _standardised(y, means, variances)
+    return np.minimum(np.einsum("ik,ik->i", np.exp(log_weights), ndtr(z)), 1.0)
+
+
 def _quantile_of_rows(q: float, log_weights: Array, means: Array, variances: Array) -> Array:
-    """The quantile of each row's mixture, 0 < q < 1; arrays of shape (rows, components), variances positive."""
+    """The quantile of each row's mixture, 0 < q < 1."""
     # Above the median solve the mirrored problem, where 1 − q keeps its digits.
     sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q)
     means, stds = sign * means, np.sqrt(variances)
@@ -182,16 +203,11 @@ class GaussianMixture:
 
     def logpdf(self, y: Any) -> Array:
         """Log density at ``y``, one value per mixture."""
-        z = self._standardised(self._values(y)[..., np.newaxis])
-        with np.errstate(over="ignore"):  # a value out of all range has density zero
-            z2 = z * z
-        log_std = 0.5 * np.log(self._positive_variances())
-        return np.asarray(logsumexp(self.log_weights - 0.5 * z2 - log_std - _HALF_LOG_2PI, axis=-1))
+        return self._of_rows(_log_density_of_rows, self._values(y))
 
     def cdf(self, y: Any) -> Array:
         """Probability of a value at most ``y``, one per mixture."""
-        z = self._standardised(self._values(y)[..., np.newaxis])
-        return np.minimum(np.einsum("...k,...k->...", self.weights, ndtr(z)), 1.0)
+        return self._of_rows(_probability_of_rows, self._values(y))
 
     def quantile(self, q: Any) -> Array:
         """Value below which a share ``q`` lies: same shape as the mixtures, or (..., len(q)) for a sequence.
@@ -219,12 +235,7 @@ class GaussianMixture:
     def _quantile(self, q: float) -> Array:
         if q in (0.0, 1.0):
             return np.full(self.shape, -np.inf if q == 0.0 else np.inf)
-        size = self.means.shape[-1]
-        parts = [part.reshape(-1, size) for part in (self.log_weights, self.means, self._positive_variances())]
-        found = np.empty(parts[0].shape[0])
-        for rows in _blocks(found.size, size):
-            found[rows] = _quantile_of_rows(q, *(part[rows] for part in parts))
-        return found.reshape(self.shape)
+        return self._of_rows(partial(_quantile_of_rows, q))
 
     def interval(self, coverage: float = 0.95) -> tuple[Array, Array]:
         """Central interval: equal probability on either side."""
@@ -269,12 +280,17 @@ class GaussianMixture:
         except ValueError:
             raise ValueError(f"y must have shape {self.shape}, got {values.shape}") from None
 
-    def _positive_variances(self) -> Array:
-        return np.maximum(self.variances, np.finfo(np.float64).tiny)
-
-    def _standardised(self, y: Array) -> Array:
-        with np.errstate(over="ignore"):  # next to a component of no width everything else is infinitely far
-            return np.asarray((y - self.means) / np.sqrt(self._positive_variances()))
+    def _of_rows(self, function: Callable[..., Array], *given: Array) -> Array:
+        """``function(log_weights, means, variances, *given)`` of some rows at a time; variances are positive."""
+        size = self.means.shape[-1]
+        parts = [part.reshape(-1, size) for part in (self.log_weights, self.means, self.variances)]
+        flat = [values.reshape(-1) for values in given]
+        found = np.empty(parts[0].shape[0])
+        for rows in _blocks(found.size, size):
+            log_weights, means, variances = (part[rows] for part in parts)
+            positive = np.maximum(variances, np.finfo(np.float64).tiny)
+            found[rows] = function(log_weights, means, positive, *(values[rows] for values in flat))
+        return found.reshape(self.shape)
 
     def __getitem__(self, index: Any) -> GaussianMixture:
         """The mixtures of some rows, ``mixture[rows]``, or of one output, ``mixture[:, k]``, with all components."""
