@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from spngp.estimators.standardise import Standardiser
+from sklearn.preprocessing import StandardScaler
 
 import reporting
 from spngp import SPNGPRegressor, datasets, metrics
@@ -37,13 +37,9 @@ def splits(name: str, count: int) -> list[Rows]:
 
 def standardised(train: datasets.Dataset, test: datasets.Dataset) -> Rows:
     """Inputs and the first output of both, in units of the training rows."""
-    inputs, outputs = Standardiser.of(train.X), Standardiser.of(train.Y)
-    return (
-        inputs.apply(train.X),
-        outputs.apply(train.Y)[:, 0],
-        inputs.apply(test.X),
-        outputs.apply(test.Y)[:, 0],
-    )
+    inputs, outputs = StandardScaler().fit(train.X), StandardScaler().fit(train.Y)
+    (X, y), (X_test, y_test) = ((inputs.transform(rows.X), outputs.transform(rows.Y)[:, 0]) for rows in (train, test))
+    return X, y, X_test, y_test
 
 
 def gaussian(mean: np.ndarray, variance: np.ndarray) -> GaussianMixture:

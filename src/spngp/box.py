@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -61,12 +61,33 @@ class Box:
         return inside
 
     def __repr__(self) -> str:
-        def text(axis: int, low: float, high: float) -> str:
-            if low == -math.inf:
-                return f"x{axis} <= {high:g}"
-            return f"x{axis} > {low:g}" if high == math.inf else f"{low:g} < x{axis} <= {high:g}"
-
-        return f"Box({', '.join(text(*side) for side in self.sides) or 'everywhere'})"
+        sides = [side_text(f"x{axis}", low, high, at_most="<=") for axis, low, high in self.sides]
+        return f"Box({', '.join(sides) or 'everywhere'})"
 
 
 Box.EVERYWHERE = Box()
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def side_text(name: str, low: float, high: float, number: Callable[[float], str] = _short, at_most: str = "≤") -> str:
+    """A side of a box in words, with limits as ``number`` writes them; empty if both are infinite."""
+    if not math.isfinite(low):
+        return f"{name} {at_most} {number(high)}" if math.isfinite(high) else ""
+    return f"{number(low)} < {name} {at_most} {number(high)}" if math.isfinite(high) else f"{name} > {number(low)}"
+
+
+def sides_text(low: Array, high: Array, names: Sequence[str], number: Callable[[float], str] = _short) -> list[str]:
+    """The sides of a box in words, one per name; open sides are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.box import sides_text
+    >>> sides_text(np.array([-np.inf, 1.0]), np.array([2.5, 3.0]), ["time", "speed"])
+    ['time ≤ 2.5', '1 < speed ≤ 3']
+    """
+    sides = (side_text(name, start, stop, number) for name, start, stop in zip(names, low, high, strict=True))
+    return [side for side in sides if side]

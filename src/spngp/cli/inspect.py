@@ -127,12 +127,6 @@ def _letter(i: int) -> str:
 
 def _where(expert: dict[str, Any], inputs: list[str]) -> str:
     """The expert's box in words."""
-    import math
+    from spngp.box import sides_text
 
-    sides = []
-    for name, low, high in zip(inputs, expert["low"], expert["high"], strict=True):
-        if math.isfinite(low) and math.isfinite(high):
-            sides.append(f"{low:.3g} < {name} ≤ {high:.3g}")
-        elif math.isfinite(low) or math.isfinite(high):
-            sides.append(f"{name} > {low:.3g}" if math.isfinite(low) else f"{name} ≤ {high:.3g}")
-    return ", ".join(sides) or "everywhere"
+    return ", ".join(sides_text(expert["low"], expert["high"], inputs, "{:.3g}".format)) or "everywhere"

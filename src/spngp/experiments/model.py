@@ -16,6 +16,7 @@ from spngp._support.types import Array
 from spngp.experiments.cells import Cells
 from spngp.experiments.page import Page
 from spngp.kernels import Linear, Matern, Periodic, SquaredExponential
+from spngp.kernels.names import short_name
 from spngp.network import Leaf, Node, Product, Split, Sum
 
 DATA: tuple[str, ...] = ()
@@ -89,7 +90,6 @@ def _figure(root: Node, x: Array, total: Array, parts: list[tuple[float, Array]]
     import matplotlib.pyplot as plt
 
     from spngp.plotting import NetworkDisplay
-    from spngp.plotting.names import short_name
 
     def leaf_text(leaf: Leaf) -> str:
         return f"{short_name(leaf.kernel)}\noutput {leaf.output}"

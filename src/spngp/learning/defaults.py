@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from spngp.kernels import Kernel, KernelProduct, KernelSum, Matern, Parameter, SquaredExponential, from_sklearn
+from spngp.kernels import Kernel, Matern, Parameter, SquaredExponential, from_sklearn
+from spngp.kernels.names import labels as labels
 
 NOISE_STD_FLOOR = 0.01  # of the output's standard deviation; without it, repeated rows drive the noise to zero
 NOISE_START = 0.05
@@ -98,17 +99,3 @@ def as_kernels(kernels: Any) -> list[tuple[Kernel, Parameter | None]]:
         else:
             raise TypeError(f"kernels must be spngp or scikit-learn kernels, got {kernel!r}")
     return result
-
-
-def labels(kernels: Sequence[Kernel]) -> list[str]:
-    """Short names of kernels, made different where they would be the same."""
-    names = [_name(kernel) for kernel in kernels]
-    return [name if names.count(name) == 1 else f"{name} #{names[: i + 1].count(name)}" for i, name in enumerate(names)]
-
-
-def _name(kernel: Kernel) -> str:
-    if isinstance(kernel, KernelSum):
-        return " + ".join(_name(part) for part in kernel.parts)
-    if isinstance(kernel, KernelProduct):
-        return " * ".join(f"({_name(p)})" if isinstance(p, KernelSum) else _name(p) for p in kernel.parts)
-    return f"Matern({kernel.nu:g})" if isinstance(kernel, Matern) else type(kernel).__name__

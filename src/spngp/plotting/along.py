@@ -12,7 +12,7 @@ from spngp._support.types import Array
 from spngp.network import Node, prediction
 from spngp.plotting import _style
 from spngp.plotting.lines import as_line, input_names, line, training_rows, without_names
-from spngp.plotting.names import leaf_name, short_label
+from spngp.plotting.names import leaf_name, short_names
 
 
 class KernelWeightsDisplay:
@@ -59,7 +59,7 @@ class KernelWeightsDisplay:
         weights = without_names(estimator).predict_kernel_weights(along.rows)
         weights = weights if weights.ndim == 2 else weights[:, output]
         name = input_names(estimator)[feature]
-        names = [short_label(label) for label in estimator.kernel_names_]
+        names = list(short_names(estimator).values())
         return cls(along.x, weights, names, xlabel=name).plot(**plot)
 
     @classmethod

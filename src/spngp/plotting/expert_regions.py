@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,28 +85,3 @@ def _region(records: list[dict[str, Any]]) -> ExpertRegion:
         noise_std=float(noise),
         experts=tuple(sorted(experts, key=lambda record: -record["share"])),
     )
-
-
-def _short(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def box_sides(low: Array, high: Array, names: list[str], text: Callable[[float], str] = _short) -> list[str]:
-    """A box in words, side by side, with borders as ``text`` writes them; open sides are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from spngp.plotting.expert_regions import box_sides
-    >>> box_sides(np.array([-np.inf, 1.0]), np.array([2.5, 3.0]), ["time", "speed"])
-    ['time ≤ 2.5', '1 < speed ≤ 3']
-    """
-    sides = []
-    for name, start, stop in zip(names, low, high, strict=True):
-        if np.isfinite(start) and np.isfinite(stop):
-            sides.append(f"{text(start)} < {name} ≤ {text(stop)}")
-        elif np.isfinite(stop):
-            sides.append(f"{name} ≤ {text(stop)}")
-        elif np.isfinite(start):
-            sides.append(f"{name} > {text(start)}")
-    return sides

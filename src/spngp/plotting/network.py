@@ -9,11 +9,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from spngp._support.wording import counted
+from spngp.kernels.names import short_name
 from spngp.network import Leaf, Node, Product, Split, Sum
 from spngp.plotting import _style
 from spngp.plotting.layout import Layout, layered
 from spngp.plotting.lines import input_names
-from spngp.plotting.names import leaf_name, short_name
+from spngp.plotting.names import leaf_name
 
 # To a child: it, a label and a weight.
 _Edge: TypeAlias = tuple[Node, str, float]

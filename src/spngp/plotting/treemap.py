@@ -9,8 +9,9 @@ import numpy as np
 
 from spngp._support.checks import as_count
 from spngp._support.wording import counted
+from spngp.box import sides_text
 from spngp.plotting import _style
-from spngp.plotting.expert_regions import ExpertRegion, box_sides, expert_regions
+from spngp.plotting.expert_regions import ExpertRegion, expert_regions
 from spngp.plotting.lines import input_names
 
 _SHOWN = 300  # tiles; smaller ones could not be told apart
@@ -121,7 +122,7 @@ class RegionsDisplay:
 
     def _sides(self, region: ExpertRegion, width: float, height: float) -> list[str]:
         """The sides of the box, as many as there is room for."""
-        sides = box_sides(region.low, region.high, self._names)
+        sides = sides_text(region.low, region.high, self._names, "{:.4g}".format)
         room = int(width / 0.0145), int(height / 0.045) - 1
         shown = [side if len(side) <= room[0] else side[: room[0] - 1] + "…" for side in sides]
         return shown if len(shown) <= room[1] else [*shown[: max(room[1] - 1, 0)], "…"][: room[1]]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from spngp._support.wording import counted
-from spngp.plotting.expert_regions import box_sides, expert_regions
-from spngp.plotting.names import short_label
+from spngp.box import sides_text
+from spngp.plotting.expert_regions import expert_regions
+from spngp.plotting.names import short_names
 from spngp.report.judged import Judged
 from spngp.report.text import number, packed, percent
 
@@ -22,20 +23,21 @@ def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[
     rows, mixture, y = judged.observed(output)
     X, mean = judged.X[rows], mixture.mean
     residual = (y - mean) / mixture.std
+    names = short_names(model)
     items = []
     for region in found[:_SHOWN]:
         inside = np.flatnonzero(region.contains(X))
         shown = inside[:_RESIDUALS]
         items.append(
             {
-                "box": box_sides(region.low, region.high, inputs, number),
+                "box": sides_text(region.low, region.high, inputs, number),
                 "rows": region.rows,
                 "weight": percent(region.weight),
                 "size": region.rows * region.weight,
                 "evidence": region.log_evidence_per_row,
                 "evidenceText": number(region.log_evidence_per_row),
                 "noise": number(region.noise_std),
-                "experts": [_expert(record, inputs) for record in region.experts],
+                "experts": [_expert(record, inputs, names) for record in region.experts],
                 "judged": int(inside.size),
                 "rmse": number(float(np.sqrt(np.mean((y[inside] - mean[inside]) ** 2)))) if inside.size else "–",
                 "predicted": packed(mean[shown], "f8"),
@@ -49,9 +51,9 @@ def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[
     return {"items": items, "total": len(found)}
 
 
-def _expert(record: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
+def _expert(record: dict[str, Any], inputs: list[str], names: dict[str, str]) -> dict[str, Any]:
     return {
-        "kernel": short_label(record["kernel"]),
+        "kernel": names[record["kernel"]],
         "share": percent(record["share"]),
         "noise": number(record["noise_std"]),
         "evidence": number(record["log_evidence"]),

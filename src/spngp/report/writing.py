@@ -19,7 +19,7 @@ from spngp._support.atomic import replacing
 from spngp._version import __version__
 from spngp.network import Node
 from spngp.plotting.lines import input_names, training_rows
-from spngp.plotting.names import short_label
+from spngp.plotting.names import short_names
 from spngp.report import accuracy, card, text
 from spngp.report.judged import Judged, judged_rows, training_range
 from spngp.report.region_explorer import regions
@@ -110,7 +110,7 @@ def _page(model: Any, judged: Judged, inputs: list[str], outputs: list[str], tit
     along = [slices(model, X, Y[:, k], k, inputs) for k in range(len(outputs))]
     data = {
         "outputs": outputs,
-        "kernels": [short_label(label) for label in model.kernel_names_],
+        "kernels": list(short_names(model).values()),
         "heldOut": judged.held_out,
         "charts": [
             {
