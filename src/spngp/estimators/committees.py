@@ -99,7 +99,7 @@ class _Committee(Regressor):
             if n_experts > n_rows:
                 raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
             scaling = Scaling.of(X, Y, standardised=self.kernel is None)
-            check_outputs(Y, scaling.units)
+            check_outputs(Y, scaling.units, scaling.output_spreads)
             starts = templates(self.kernel, _traditional, self.noise_variance, scaling)
             if len(starts[0]) != 1:
                 raise ValueError(f"kernel must be one kernel, got a list of {len(starts[0])}")

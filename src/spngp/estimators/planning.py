@@ -55,6 +55,7 @@ class Request:
         return Plan(
             units=scaling.units,
             input_spreads=scaling.input_spreads,
+            output_spreads=scaling.output_spreads,
             labels=defaults.labels([gp.kernel for gp in starts[0]]),
             templates=starts,
             strategy=lambda length_scales: self.strategy.in_metric(length_scales, inputs.scale),

@@ -124,9 +124,7 @@ def _translate_product(factors: list[Any]) -> Kernel:
     if constant is None or scaled is None:
         return KernelProduct([_translate(factor) for factor in factors])
     variance = _parameter(factors[constant], "constant_value")
-    parts = [
-        _translate(factor, variance if i == scaled else _ONE) for i, factor in enumerate(factors) if i != constant
-    ]
+    parts = [_translate(factor, variance if i == scaled else _ONE) for i, factor in enumerate(factors) if i != constant]
     return parts[0] if len(parts) == 1 else KernelProduct(parts)
 
 

@@ -68,8 +68,8 @@ class Plan(Effort):
     ----------
     units : Units
         Those that learning works in: what follows is in them.
-    input_spreads : ndarray
-        Standard deviation of each input.
+    input_spreads, output_spreads : ndarray
+        Standard deviation of each input and output.
     labels : sequence of str
         Names of the alternative kernels.
     templates : sequence of sequence of ExactGP
@@ -93,6 +93,7 @@ class Plan(Effort):
 
     units: Units
     input_spreads: Array
+    output_spreads: Array
     labels: Sequence[str]
     templates: Sequence[Sequence[ExactGP]]
     strategy: StrategyOf
