@@ -36,6 +36,11 @@ def small(**changes):
     return SPNGPRegressor(**{"kernels": SquaredExponential(), "max_leaf_size": 40, "random_state": 0, **changes})
 
 
+def strategy(structure):
+    """Settings of a model with a strategy object, which decides on the leaf size by itself."""
+    return {"structure": structure, "max_leaf_size": 500}
+
+
 def test_defaults_learn_and_are_calibrated():
     X, y = wave(400, 2)
     model = SPNGPRegressor(random_state=0).fit(X[:300], y[:300])
@@ -65,7 +70,7 @@ def test_one_leaf_equals_the_traditional_gp(hyperparameters):
 
 def test_log_evidence_is_in_the_units_of_y():
     X, y = wave(60)
-    kernel = SquaredExponential(0.7, 20.0)
+    kernel = SquaredExponential(1.5, 12.0)
     model = GPRegressor(kernel, hyperparameters="fixed", noise_variance=0.5).fit(X, y)
     C = kernel.gram(X) + 0.5 * np.eye(60)
     centred = y - y.mean()
@@ -128,8 +133,8 @@ def test_overlap_removes_jumps_and_leaves_the_evidence_alone():
     assert largest_jump(with_) < 0.2 * largest_jump(without)
     for margin in (0.5, [0.5]):
         by_distance = small(margin=margin, hyperparameters="tied").fit(X, y)
-        for record in by_distance.regions_:  # a distance in the units of X
-            low, high = record["low"][0], record["high"][0]
+        for record in by_distance.regions_:
+            [low], [high] = record["low"], record["high"]
             near = (X[:, 0] > low - 0.5) & (X[:, 0] <= high + 0.5) & ~((X[:, 0] > low) & (X[:, 0] <= high))
             assert record["context_rows"] == near.sum() > 0
         assert by_distance.log_evidence_ == pytest.approx(without.log_evidence_, rel=1e-12)
@@ -148,10 +153,13 @@ def test_overlap_removes_jumps_and_leaves_the_evidence_alone():
 )
 def test_every_structure_learns(structure):
     X, y = wave(250, 2)
-    size = {} if isinstance(structure, str) else {"max_leaf_size": 500}  # objects decide by themselves
-    model = small(structure=structure, hyperparameters="tied", **size).fit(X, y)
+    size = {"max_leaf_size": 40} if isinstance(structure, str) else {}
+    model = SPNGPRegressor(
+        SquaredExponential(), structure=structure, hyperparameters="tied", random_state=0, **size
+    ).fit(X, y)
     assert model.score(X, y) > 0.9
     assert model.network_.outputs == (0,)
+    assert max(record["rows"] for record in model.regions_) <= getattr(structure, "max_leaf_size", 40)
 
 
 def test_a_strategy_object_decides_on_sizes_and_all_else_follows():
@@ -217,6 +225,8 @@ def test_partial_fit_is_as_if_all_rows_had_come_at_once(overlap):
     np.testing.assert_allclose(model.predict(X), at_once.predict(X), rtol=1e-8)
     assert model.log_evidence_ == pytest.approx(at_once.log_evidence_, rel=1e-9)
     # the same leaves conditioned from their priors on all rows
+    np.testing.assert_array_equal(model.X_train_, X)
+    np.testing.assert_array_equal(model.y_train_, y)
     for leaf, box, _ in model.network_.responsibilities():
         inside = box.contains(X)
         again = ExactGP(leaf.kernel, leaf.noise_variance).condition(X[inside], y[inside] - y[:200].mean())
@@ -240,11 +250,11 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     X, y = wave(80, 2)
     model = small().fit(X, y)
     before = model.predict(X)
-    with pytest.raises(ValueError, match="overlap"):
-        model.set_params(overlap=[1.0, 2.0, 3.0]).fit(X[:, :1] * 100, 50 * y)
+    with pytest.raises(ValueError, match="margin"):
+        model.set_params(margin=[1.0, 2.0, 3.0]).fit(X[:, :1] * 100, 50 * y)
     np.testing.assert_array_equal(model.predict(X), before)
     with pytest.raises(ValueError, match=r"infinity|finite"):
-        model.set_params(overlap=1.0).fit(X[:, :1], np.full(80, np.inf))
+        model.set_params(margin=None).fit(X[:, :1], np.full(80, np.inf))
     np.testing.assert_array_equal(model.predict(X), before)
     broken = small(kernels=[])
     with pytest.raises(ValueError, match="kernels"):
@@ -307,7 +317,7 @@ def test_polars_frames_are_accepted():
 def test_scikit_learn_kernels_bring_their_noise():
     X, y = wave(80)
     model = small(kernels=sk.RBF(1.0) + sk.WhiteKernel(0.01, "fixed"), max_leaf_size=80).fit(X, y)
-    np.testing.assert_allclose(model.predict_noise(X), 0.1)  # in the units of y
+    np.testing.assert_allclose(model.predict_noise(X), 0.1)
 
 
 def test_fixed_noise_and_fixed_parameters_stay():
@@ -350,12 +360,18 @@ def test_prediction_in_blocks_equals_prediction_at_once(monkeypatch):
     np.testing.assert_allclose(model.predict(X), at_once.mean, rtol=1e-9)
 
 
+@pytest.mark.parametrize("hyperparameters", ["fixed", "adaptive"])
 @pytest.mark.parametrize("exponent", [-150, 150])
-def test_outputs_of_extreme_size(exponent):
+def test_outputs_of_extreme_size(exponent, hyperparameters):
     X, y = wave(80)
     scale = 10.0**exponent
-    model = small(kernels=None)
-    np.testing.assert_allclose(model.fit(X, y * scale).predict(X), model.fit(X, y).predict(X) * scale, rtol=1e-6)
+
+    def predicted(scale):
+        kernel = SquaredExponential(0.7, 12.0 * scale**2)
+        model = small(kernels=kernel, hyperparameters=hyperparameters).fit(X, y * scale)
+        return np.stack(model.partial_fit(X[:9] + 0.1, y[:9] * scale).predict(X, return_std=True))
+
+    np.testing.assert_allclose(predicted(scale), predicted(1.0) * scale, rtol=1e-6)
 
 
 def test_identical_rows_constant_outputs_and_one_row():
@@ -373,12 +389,12 @@ def test_identical_rows_constant_outputs_and_one_row():
     [
         ({"max_leaf_size": 0}, "'max_leaf_size' parameter of SPNGPRegressor must be an int in the range"),
         ({"overlap": -1.0}, "'overlap' parameter of SPNGPRegressor must be"),
-        ({"overlap": [1.0, 2.0, 3.0]}, "'overlap' parameter of SPNGPRegressor must be a float in the range"),
+        ({"overlap": [1.0]}, "'overlap' parameter of SPNGPRegressor must be a float in the range"),
+        ({"margin": -1.0}, "'margin' parameter of SPNGPRegressor must be"),
         ({"margin": [1.0, 2.0, 3.0]}, r"margin must be a number >= 0 or one per input \(1\), got \[1.0, 2.0, 3.0\]"),
-        ({"margin": [-1.0]}, r"margin must be a number >= 0 or one per input \(1\), got \[-1.0\]"),
-        ({"margin": 1.0, "overlap": 2.0}, "overlap and margin exclude each other, got overlap=2.0 and margin=1.0"),
-        ({"structure": Compact(30), "max_leaf_size": 40}, "a strategy object decides on leaf size and partitions by"),
-        ({"structure": Compact(30), "max_leaf_size": 500, "n_partitions": 2}, "a strategy object decides on leaf size"),
+        ({"margin": [np.nan]}, r"margin must be a number >= 0 or one per input \(1\), got \[nan\]"),
+        ({"overlap": 1.0, "margin": 2.0}, "overlap and margin exclude each other, got overlap=1.0 and margin=2.0"),
+        ({"overlap": 0.0, "margin": 2.0}, "overlap and margin exclude each other, got overlap=0.0 and margin=2.0"),
         ({"structure": "kd"}, "'structure' parameter of SPNGPRegressor must be a str among"),
         ({"hyperparameters": "learn"}, "'hyperparameters' parameter of SPNGPRegressor must be a str among"),
         ({"n_partitions": 0}, "'n_partitions' parameter"),
@@ -393,18 +409,15 @@ def test_identical_rows_constant_outputs_and_one_row():
             {"kernels": sk.RBF() + sk.WhiteKernel(), "noise_variance": 0.1},
             "noise is given twice, by noise_variance=0.1",
         ),
+        (strategy(Compact(30, [1.0, 2.0])), "length_scales must be 1 numbers > 0, one per input, got"),
+        (strategy(Compact(30, [0.0])), "length_scales must be 1 numbers > 0, one per input, got"),
+        (strategy(RandomAxes(30, [1.0, 2.0])), r"spacing must be one number or one per input \(1\), got"),
         (
-            {"structure": Compact(30, [1.0, 2.0]), "max_leaf_size": 500},
-            "length_scales must be 1 numbers > 0, one per input, got",
+            {"structure": Compact(30)},
+            r"a strategy object decides on leaf size and partitions by itself: .* got structure=Compact\(.*\), "
+            "max_leaf_size=40, n_partitions=1",
         ),
-        (
-            {"structure": Compact(30, [0.0]), "max_leaf_size": 500},
-            "length_scales must be 1 numbers > 0, one per input, got",
-        ),
-        (
-            {"structure": RandomAxes(30, [1.0, 2.0]), "max_leaf_size": 500},
-            r"spacing must be one number or one per input \(1\), got",
-        ),
+        (strategy(EqualWidth(30)) | {"n_partitions": 2}, "a strategy object decides .* n_partitions=2"),
     ],
 )
 def test_bad_parameters_are_named(changes, message):
@@ -443,6 +456,12 @@ def test_predict_before_fit_and_with_other_columns():
         small().fit(X, y).predict(X[:, :1])
     with pytest.raises(TypeError, match="sample_weight"):
         small().fit(X, y, sample_weight=np.ones(60))
+
+
+@pytest.mark.parametrize("estimator", [SPNGPRegressor, GPRegressor])
+def test_all_settings_but_the_kernel_are_given_by_name(estimator):
+    with pytest.raises(TypeError, match="takes from 1 to 2 positional arguments but 3 were given"):
+        estimator(SquaredExponential(), "tied")
 
 
 @pytest.mark.parametrize("overlap", [1e300, 10**400, np.inf])

@@ -81,13 +81,13 @@ def test_an_update_is_exact_given_the_noise_of_each_output():
     model = SPNGPRegressor(random_state=0, max_leaf_size=60, overlap=0.0).fit(X, y).partial_fit(X_more, y_more)
     learnt = model._learnt
     assert learnt.own_noise.shape == learnt.Y.shape == (190, 1)
-    evidence = 0.0
-    W, Z = learnt.units.inputs.apply(learnt.X), learnt.units.outputs.apply(learnt.Y)
-    for leaf, box, _ in learnt.own.responsibilities():
-        rows = box.contains(W)
-        noise = np.fmax(learnt.own_noise[rows, 0], leaf.noise_variance)
-        C = leaf.kernel.gram(W[rows]) + np.diag(noise)
-        evidence = -0.5 * Z[rows, 0] @ np.linalg.solve(C, Z[rows, 0])
+    own_noise = learnt.own_noise[:, 0] * learnt.units.outputs.scale**2
+    X, centred = model.X_train_, model.y_train_ - y.mean()
+    assert X.shape == (190, 1)
+    for leaf, box, _ in model.network_.responsibilities():
+        rows = box.contains(X)
+        C = leaf.kernel.gram(X[rows]) + np.diag(np.fmax(own_noise[rows], leaf.noise_variance))
+        evidence = -0.5 * centred[rows] @ np.linalg.solve(C, centred[rows])
         evidence -= 0.5 * np.linalg.slogdet(2 * np.pi * C)[1]
         assert leaf.log_evidence == pytest.approx(evidence, rel=1e-9)
 
@@ -112,8 +112,8 @@ def test_no_update_is_lost_among_threads():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(update, more))
     assert model.row_numbers_.size == 280
-    seen = set(model.X_train_[:, 0].tolist())
-    assert all(set(rows[:, 0].tolist()) <= seen for rows, _ in more)
+    seen = set(zip(model.X_train_[:, 0].tolist(), model.y_train_.tolist(), strict=True))
+    assert all(set(zip(rows[:, 0].tolist(), outputs.tolist(), strict=True)) <= seen for rows, outputs in more)
 
 
 def test_the_first_of_several_updates_fits_and_the_others_add():

@@ -5,6 +5,7 @@ import pytest
 
 from spngp import SPNGPRegressor
 from spngp.estimators.scaling import Columns
+from spngp.kernels import SquaredExponential
 
 
 @pytest.mark.parametrize(("n", "hyperparameters"), [(300, "tied"), (2_000, "adaptive")])
@@ -88,14 +89,25 @@ def test_any_size_is_doubted(huge):
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_sizes_whose_squares_overflow_are_refused(later):
+@pytest.mark.parametrize(
+    ("kernels", "size", "huge", "spread"),
+    [
+        (None, 1.0, 1e300, r"0\.7"),
+        (None, 1e100, 1e300, r"7\.\d+e\+99"),
+        (SquaredExponential(0.3), 1.0, 1e300, r"0\.7"),
+        (SquaredExponential(0.3, 1e200), 1e100, 1e300, r"7\.\d+e\+99"),
+        (SquaredExponential(0.3, 1e300), 1e150, 1e200, r"7\.\d+e\+149"),  # not far, but its square is no float
+    ],
+)
+def test_sizes_whose_squares_overflow_are_refused(kernels, size, huge, spread, later):
     X = np.linspace(0, 1, 50)[:, np.newaxis]
-    y = np.sin(6 * X[:, 0])
-    model = SPNGPRegressor(random_state=0)
+    y = size * np.sin(6 * X[:, 0])
+    model = SPNGPRegressor(kernels, random_state=0)
     if later:
         model.fit(X, y)
-    y[7] = 1e300
-    with pytest.raises(ValueError, match=r"y holds 1e\+300, which is too far from the other values .about .* ± 0\.7"):
+    y[7] = huge
+    message = rf"^y holds 1e\+[23]00, which is too far from the other values .about .* ± {spread}"
+    with pytest.raises(ValueError, match=message):
         model.partial_fit(X, y)
 
 

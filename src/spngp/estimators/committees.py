@@ -23,14 +23,14 @@ from spngp.estimators.base import Regressor
 from spngp.estimators.committee_rules import RULES
 from spngp.estimators.constraints import Words
 from spngp.estimators.expert_groups import affordable, compact_groups, random_groups
-from spngp.estimators.planning import templates
+from spngp.estimators.planning import effort_for, templates
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.gp.exact import ExactGP
-from spngp.gp.optimisation import Block, Convergence, GaussianPrior
+from spngp.gp.optimisation import Block, Convergence
 from spngp.kernels import Kernel, Parameter
 from spngp.learning import defaults, metric
 from spngp.learning.blocks import blocks_of, observed
-from spngp.learning.plan import Effort
+from spngp.learning.tied import tied_prior
 from spngp.learning.tied_evidence import fit_tied
 from spngp.network.units import Units
 from spngp.predictive import GaussianMixture
@@ -44,16 +44,6 @@ __all__ = [
 
 _EXPERT_SIZE = 500  # rows per expert if their number is not given
 _PREDICTED = 4_000_000  # experts times rows predicted at a time, which bounds the memory
-
-
-def _train(
-    gp: ExactGP, start: ExactGP, blocks: Sequence[Block], evaluations: int, n_jobs: int | None, runs: Convergence
-) -> ExactGP:
-    """Free parameters moved to a maximum of the sum of the blocks' evidences, variances not far from their start."""
-    if not blocks:
-        return gp
-    prior = GaussianPrior.of(start, lambda which: Effort().variance_prior_std if which.role == "variance" else np.inf)
-    return fit_tied([gp], blocks, evaluations, priors=[prior], n_jobs=n_jobs, convergence=runs)[0]
 
 
 def _traditional(d: int) -> list[Kernel]:
@@ -114,7 +104,7 @@ class _Committee(Regressor):
             if n_experts > n_rows:
                 raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
             scaling = Scaling.of(X, Y, standardised=self.kernel is None)
-            check_outputs(Y, scaling.units)
+            check_outputs(Y, scaling.units, scaling.output_spreads)
             starts = templates(self.kernel, _traditional, self.noise_variance, scaling)
             if len(starts[0]) != 1:
                 raise ValueError(f"kernel must be one kernel, got a list of {len(starts[0])}")
@@ -137,14 +127,24 @@ class _Committee(Regressor):
         """From rows in the units of the user to groups of rows and, for each output, conditioned experts."""
         X, Y = scaling.units.inputs.apply(X), scaling.units.outputs.apply(Y)
         n_rows, outputs, priors = X.shape[0], range(Y.shape[1]), list(starts)
-        convergence, effort = Convergence(), Effort()
+        convergence, effort = Convergence(), effort_for(self.kernel)
         learns = self.hyperparameters == "tied"
 
         def train(groups: Sequence[Indices], evaluations: int) -> None:
             progress.stage("tied parameters", Y.shape[1])
             for k in outputs:
                 blocks = blocks_of(groups, X, Y[:, k])
-                priors[k] = _train(priors[k], starts[k], blocks, evaluations, self.n_jobs, convergence)
+                if blocks:
+                    around = tied_prior(starts[k], effort)
+                    priors[k] = fit_tied(
+                        [priors[k]],
+                        blocks,
+                        evaluations,
+                        priors=[around],
+                        tolerance=effort.tolerance,
+                        n_jobs=self.n_jobs,
+                        convergence=convergence,
+                    )[0]
                 progress.advance()
 
         if n_experts == 1:

@@ -32,7 +32,7 @@ class NetworkModel(Regressor):
         with self._being_fitted() as model:
             X, Y = model._checked(X, y, reset=True)
             scaling = Scaling.of(X, Y, standardised=request.kernels is None)
-            check_outputs(Y, scaling.units)
+            check_outputs(Y, scaling.units, scaling.output_spreads)
             plan = request.plan(scaling)
             with Progress(bool(self.verbose)) as progress:
                 learnt = learn(X, Y, plan, as_generator(self.random_state), progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from spngp._support.types import Array
 from spngp.estimators.scaling import Scaling
 from spngp.gp import ExactGP
 from spngp.kernels import Kernel, Parameter
-from spngp.learning import Plan, defaults
+from spngp.learning import FOR_GIVEN_KERNELS, Effort, Plan, defaults
 from spngp.structure import Strategy
 
 
@@ -55,6 +55,7 @@ class Request:
         return Plan(
             units=scaling.units,
             input_spreads=scaling.input_spreads,
+            output_spreads=scaling.output_spreads,
             labels=defaults.labels([gp.kernel for gp in starts[0]]),
             templates=starts,
             strategy=lambda length_scales: self.strategy.in_metric(length_scales, inputs.scale),
@@ -66,9 +67,13 @@ class Request:
             learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
             doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
             n_jobs=self.n_jobs,
-            # where a user's kernel starts says little about where it should end
-            variance_prior_std=np.inf if self.kernels is not None else Plan.variance_prior_std,
+            **asdict(effort_for(self.kernels)),
         )
+
+
+def effort_for(kernels: Any) -> Effort:
+    """How much work goes into the hyper-parameters of the kernels that a user gave, or of default kernels (None)."""
+    return Effort() if kernels is None else FOR_GIVEN_KERNELS
 
 
 def templates(

@@ -211,7 +211,7 @@ class SPNGPRegressor(NetworkModel):
                 return self.fit(X, y)
             X, Y = self._checked(X, y, reset=False)
             check_inputs(X, self._learnt.units)
-            check_outputs(Y, self._learnt.units)
+            check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
             # which leaves tell the shape of the noise must not depend on batches
             rng = np.random.default_rng(0)
             self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs)

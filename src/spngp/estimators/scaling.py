@@ -12,7 +12,8 @@ from spngp.network.units import Affine, Units
 
 _LARGEST_INPUT = 1e300  # the difference of two is still a float
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e151  # of y, for the smallest and largest variances to be floats
-_LARGEST_OUTPUT = 1e150  # in units of learning: its square is still a float
+_LARGEST_OUTPUT = 1e153  # in units of learning: its square is still a float
+_FARTHEST_OUTPUT = 1e150  # in spreads of y: as well when it is divided by the noise's standard deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +108,17 @@ def check_inputs(X: Array, units: Units) -> None:
         )
 
 
-def check_outputs(Y: Array, units: Units) -> None:
-    """Raise an error if some output is so far from the others that its square overflows."""
+def check_outputs(Y: Array, units: Units, spreads: Array) -> None:
+    """Raise an error if some output is so far from the others that its square overflows.
+
+    ``spreads`` are the outputs' standard deviations in these units.
+    """
     with np.errstate(over="ignore"):
         Z = np.abs(units.outputs.apply(Y))
-    if (Z > _LARGEST_OUTPUT).any():
-        i, k = np.unravel_index(np.nanargmax(Z), Z.shape)
+        distances = Z / spreads
+    if ((distances > _FARTHEST_OUTPUT) | (Z > _LARGEST_OUTPUT)).any():
+        i, k = np.unravel_index(np.nanargmax(distances), Z.shape)
         raise ValueError(
             f"y holds {Y[i, k]:g}, which is too far from the other values (about {units.outputs.mean[k]:g} ± "
-            f"{units.outputs.scale[k]:g}) to compute with; correct it or leave it out"
+            f"{units.outputs.scale[k] * spreads[k]:g}) to compute with; correct it or leave it out"
         )

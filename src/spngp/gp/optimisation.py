@@ -109,7 +109,10 @@ def maximise(
     tolerance: float = 1e-5,
     convergence: Convergence | None = None,
 ) -> Array:
-    """L-BFGS-B from ``theta``; stops when a step gains less than ``tolerance`` nats per row."""
+    """L-BFGS-B from ``theta``; stops when a step gains less than ``tolerance`` nats per row.
+
+    It also stops where the slope along every log-parameter is less than ten times that.
+    """
     if theta.size == 0:
         return theta
     best, best_theta = -np.inf, theta
@@ -129,7 +132,7 @@ def maximise(
         return -value / n_rows, -gradient / n_rows
 
     start = np.clip(theta, bounds[:, 0], bounds[:, 1])
-    options = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": 0.0, "gtol": 1e-4}
+    options = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": 0.0, "gtol": 10.0 * tolerance}
     previous = np.inf
 
     def small_step(intermediate_result: Any) -> None:
@@ -153,7 +156,6 @@ def fit_gp(gp: ExactGP, X: Any, y: Any, max_evaluations: int = 200) -> ExactGP:
     >>> import numpy as np
     >>> from spngp.kernels import SquaredExponential
     >>> from spngp.gp.exact import ExactGP
-    from spngp.kernels.parameter import Identity
     >>> from spngp.gp.optimisation import fit_gp
     >>> X = np.linspace(0, 10, 50)
     >>> fitted = fit_gp(ExactGP(SquaredExponential(), 0.1), X, np.sin(X))

@@ -13,6 +13,8 @@ from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
 from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
 
+_ONE = Parameter(1.0, fixed=True)
+
 
 class Translation(NamedTuple):
     """A kernel, and the noise variance that a ``WhiteKernel`` stood for (None without one)."""
@@ -43,8 +45,7 @@ def from_sklearn(kernel: Any) -> Translation:
     >>> from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
     >>> kernel, noise = from_sklearn(ConstantKernel(4.0, "fixed") * RBF(2.0) + WhiteKernel(0.1))
     >>> kernel
-    Constant(variance=Parameter(4.0, fixed=True)) * SquaredExponential(length_scale=2.0,
-    variance=Parameter(1.0, fixed=True))
+    SquaredExponential(length_scale=2.0, variance=Parameter(4.0, fixed=True))
     >>> noise.value
     0.1
     """
@@ -113,34 +114,47 @@ def _combine(parameters: Sequence[Parameter], operation: Callable[[Iterable[floa
     return Parameter(total, bounds=(min(low, total), max(high, total)))
 
 
-def _translate(kernel: Any) -> Kernel:
+def _translate_product(factors: list[Any]) -> Kernel:
+    """A constant is the variance of the first stationary kernel beside it, not a Gram matrix of its own."""
     from sklearn.gaussian_process import kernels as sk
 
-    one = Parameter(1.0, fixed=True)
+    stationary = (sk.RBF, sk.ExpSineSquared, sk.RationalQuadratic)  # a Matern is an RBF, too
+    constant = next((i for i, factor in enumerate(factors) if isinstance(factor, sk.ConstantKernel)), None)
+    scaled = next((i for i, factor in enumerate(factors) if isinstance(factor, stationary)), None)
+    if constant is None or scaled is None:
+        return KernelProduct([_translate(factor) for factor in factors])
+    variance = _parameter(factors[constant], "constant_value")
+    parts = [_translate(factor, variance if i == scaled else _ONE) for i, factor in enumerate(factors) if i != constant]
+    return parts[0] if len(parts) == 1 else KernelProduct(parts)
+
+
+def _translate(kernel: Any, variance: Parameter = _ONE) -> Kernel:
+    from sklearn.gaussian_process import kernels as sk
+
     match kernel:
         case sk.Sum():
             return KernelSum([_translate(part) for part in _flatten(kernel, sk.Sum)])
         case sk.Product():
-            return KernelProduct([_translate(part) for part in _flatten(kernel, sk.Product)])
+            return _translate_product(_flatten(kernel, sk.Product))
         case sk.Exponentiation(kernel=sk.DotProduct() as base) if _is_power(kernel.exponent):
             offset = _parameter(base, "sigma_0", square=True)
-            return Polynomial(degree=int(kernel.exponent), offset=offset, variance=one)
+            return Polynomial(degree=int(kernel.exponent), offset=offset, variance=_ONE)
         case sk.ConstantKernel():
             return Constant(_parameter(kernel, "constant_value"))
         case sk.Matern() if kernel.nu == math.inf:
-            return SquaredExponential(_parameter(kernel, "length_scale"), one)
+            return SquaredExponential(_parameter(kernel, "length_scale"), variance)
         case sk.Matern() if kernel.nu in (0.5, 1.5, 2.5):
-            return Matern(kernel.nu, _parameter(kernel, "length_scale"), one)
+            return Matern(kernel.nu, _parameter(kernel, "length_scale"), variance)
         case sk.Matern():
             raise ValueError(f"cannot translate {kernel!r}: nu must be 0.5, 1.5, 2.5 or inf, got {kernel.nu}")
         case sk.RBF():
-            return SquaredExponential(_parameter(kernel, "length_scale"), one)
+            return SquaredExponential(_parameter(kernel, "length_scale"), variance)
         case sk.DotProduct():
-            return Linear(one, bias_variance=_parameter(kernel, "sigma_0", square=True))
+            return Linear(_ONE, bias_variance=_parameter(kernel, "sigma_0", square=True))
         case sk.ExpSineSquared():
-            return Periodic(_parameter(kernel, "periodicity"), _parameter(kernel, "length_scale"), one)
+            return Periodic(_parameter(kernel, "periodicity"), _parameter(kernel, "length_scale"), variance)
         case sk.RationalQuadratic():
-            return RationalQuadratic(_parameter(kernel, "alpha"), _parameter(kernel, "length_scale"), one)
+            return RationalQuadratic(_parameter(kernel, "alpha"), _parameter(kernel, "length_scale"), variance)
         case sk.WhiteKernel():
             raise ValueError(f"cannot translate {kernel!r}: noise inside a nested sum or product")
         case _:

@@ -75,7 +75,8 @@ def learn_experts(
         if not adapts or region is tied.regions or block[1].size < 2:
             return gp
         if plan.hyperparameters == "independent":
-            fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
+            evaluations, tolerance = plan.subset_evaluations, plan.tolerance
+            fitted = fit_tied([gp], [block], evaluations, tolerance=tolerance, convergence=convergence)[0]
         else:
             prior = GaussianPrior.of(gp, lambda which: _expert_std(which, plan))
             fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)

@@ -68,6 +68,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             block_size=plan.block_size,
             budget=plan.budget,
             n_fitted=X.shape[0],
+            output_spreads=plan.output_spreads,
             reach=reach,
             doubts_outliers=doubts,
             learns_noise_shape=plan.learns_noise_shape and learns,

@@ -50,6 +50,8 @@ class Learnt:
         What decides which experts keep their factors.
     n_fitted : int
         Number of rows that regions and parameters were learnt from; the others came later.
+    output_spreads : ndarray
+        Standard deviation of each output of the fit.
     reach : ndarray
         For each output, the size above which it is in doubt at once.
     doubts_outliers : bool
@@ -76,6 +78,7 @@ class Learnt:
     block_size: int
     budget: Budget
     n_fitted: int
+    output_spreads: Array
     reach: Array
     doubts_outliers: bool
     learns_noise_shape: bool

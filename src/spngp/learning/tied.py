@@ -19,7 +19,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
 from spngp.learning.blocks import at_most, blocks_of
-from spngp.learning.plan import Plan
+from spngp.learning.plan import Effort, Plan
 from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
 
@@ -131,13 +131,20 @@ def _fit_output(
     """
     if not blocks:
         return list(experts)
-    # without a prior a part of a sum of kernels may die early, and it never comes back: its gradient is gone
-    priors = [GaussianPrior.of(gp, lambda which: _tied_std(which, plan)) for gp in plan.templates[output]]
+    priors = [tied_prior(gp, plan) for gp in plan.templates[output]]
     over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
 
     def fit(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
         start, prior = task
-        return fit_tied([start], blocks, evaluations, priors=[prior], n_jobs=over_blocks, convergence=convergence)[0]
+        return fit_tied(
+            [start],
+            blocks,
+            evaluations,
+            priors=[prior],
+            tolerance=plan.tolerance,
+            n_jobs=over_blocks,
+            convergence=convergence,
+        )[0]
 
     def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
         start, prior = task
@@ -170,5 +177,13 @@ def _evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
     return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
 
 
-def _tied_std(which: Identity, plan: Plan) -> float:
-    return plan.variance_prior_std if which.role == "variance" else np.inf
+def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
+    """What holds tied variances near their start.
+
+    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone.
+    """
+
+    def std(which: Identity) -> float:
+        return effort.variance_prior_std if which.role == "variance" else np.inf
+
+    return GaussianPrior.of(start, std)

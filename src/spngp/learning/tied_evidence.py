@@ -48,7 +48,7 @@ class TiedEvidence:
         results = map_leaves(lambda task: task[1](parts[task[0]]), self._tasks, self._n_jobs, self._rows)
         values = np.array([value for value, _ in results]).reshape(len(parts), self._n_blocks)
         values -= np.log(len(parts))
-        totals = logsumexp(values, axis=0)
+        totals = logsumexp(values, axis=0) if len(parts) > 1 else values[0]
         responsibilities = np.exp(values - totals).reshape(-1)
         gradients = [np.zeros(size) for size in self._sizes]
         for (k, _), (_, gradient), responsibility in zip(self._tasks, results, responsibilities, strict=True):
@@ -62,6 +62,7 @@ def fit_tied(
     max_evaluations: int,
     *,
     priors: Sequence[GaussianPrior] | None = None,
+    tolerance: float = 1e-5,
     n_jobs: int | None = None,
     convergence: Convergence | None = None,
 ) -> list[ExactGP]:
@@ -72,5 +73,5 @@ def fit_tied(
         centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
         objective = GaussianPrior(centre, std).added_to(evidence)
     n_rows = sum(y.size for _, y in blocks)
-    theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, convergence=convergence)
+    theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, tolerance, convergence)
     return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]
