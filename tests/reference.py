@@ -1,8 +1,9 @@
 """Deliberately naive reference code. Only tests import this module.
 
-Everything is written from the formulas of DESIGN.md with plain loops, explicit inverses and full enumeration,
-and reads nothing but public attributes of the objects under test. A network is expanded into all its induced
-trees; each tree is a prior weight and a list of (box, leaf). Fine for a dozen rows, useless beyond.
+Everything is written from the formulas of the paper (Trapp et al., 2018) and, for kernels, of the docstrings in
+``spngp.kernels``, with plain loops, explicit inverses and full enumeration, and reads nothing but public attributes of
+the objects under test. A network is expanded into all its induced trees; each tree is a prior weight and a list of
+(box, leaf). Fine for a dozen rows, useless beyond.
 """
 
 import itertools

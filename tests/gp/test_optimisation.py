@@ -130,13 +130,19 @@ def test_climbing_a_parabola_of_known_curvature_takes_one_step_and_stops_at_boun
     np.testing.assert_allclose(bounded, [0.1, -0.4 + 0.5 * 0.2], atol=1e-6)  # the maximum along the edge
 
 
-def test_climbing_turns_back_where_the_covariance_is_indefinite():
+def indefinite_beyond(limit):
+    """A parabola with its top at 0.4; beyond the limit there is no covariance matrix to take the evidence of."""
+
     def objective(theta):
-        if theta[0] > 0.5:
-            raise NotPositiveDefiniteError
+        if theta[0] > limit:
+            raise NotPositiveDefiniteError("the covariance matrix is not positive definite")
         return -((theta[0] - 0.4) ** 2), -2 * (theta - 0.4)
 
-    found = climb(objective, np.array([-3.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 50, 1e-12)
+    return objective
+
+
+def test_climbing_turns_back_where_the_covariance_is_indefinite():
+    found = climb(indefinite_beyond(0.5), np.array([-3.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 50, 1e-12)
     assert found[0] == pytest.approx(0.4, abs=1e-4)
 
 
@@ -155,14 +161,21 @@ def test_a_gp_without_free_parameters_has_nothing_to_learn():
     assert fit_adaptive(gp, block, prior, np.empty((0, 0)), 5, 1e-3) is gp
 
 
-def test_a_singular_start_is_survived():
+def test_maximising_turns_back_where_the_covariance_is_indefinite():
+    visited = []
+
     def objective(theta):
-        if theta[0] > 0.5:
-            raise NotPositiveDefiniteError
-        return -((theta[0] - 0.4) ** 2), -2 * (theta - 0.4)
+        visited.append(theta[0])
+        return indefinite_beyond(0.5)(theta)
 
     found = maximise(objective, np.array([-3.0]), np.array([[-5.0, 5.0]]), 1, 50, 1e-12)
+    assert max(visited) > 0.5  # it went there
     assert found[0] == pytest.approx(0.4, abs=1e-4)
+
+
+def test_an_indefinite_start_is_an_error():
+    with pytest.raises(NotPositiveDefiniteError, match="not positive definite"):
+        maximise(indefinite_beyond(0.5), np.array([1.0]), np.array([[-5.0, 5.0]]), 1, 50, 1e-12)
 
 
 def test_a_run_that_is_cut_short_warns_once_in_words():

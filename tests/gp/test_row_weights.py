@@ -54,9 +54,16 @@ def test_merging_keeps_count_mean_and_scatter():
     assert Repeats.of(np.ones(3)).log_density(0.1) == 0.0
 
 
-def test_rows_without_noise_are_not_merged():
-    gp = ExactGP(SquaredExponential(), 0.0).condition(np.zeros((2001, 1))[:3], np.zeros(3))
-    assert gp._repeats is None
+@pytest.mark.parametrize(("noise_variance", "n_distinct"), [(0.1, 3), (0.0, 6)])
+def test_rows_are_merged_above_a_number_of_them_and_only_where_there_is_noise(monkeypatch, noise_variance, n_distinct):
+    X, y = np.repeat([[0.0], [1.0], [2.0]], 2, axis=0), np.repeat([0.5, 0.1, -0.4], 2)
+    gp = ExactGP(SquaredExponential(), noise_variance)
+    for threshold, expected in ((6, 6), (5, n_distinct)):
+        monkeypatch.setattr(leaf, "_MERGED_ABOVE", threshold)
+        posterior = gp.condition(X, y)
+        assert posterior._y.size == expected
+        assert posterior.n_own == 6
+        np.testing.assert_allclose(posterior.predict_mean(X), y, atol=0.1 if noise_variance else 1e-6)
 
 
 def test_a_hundred_thousand_equal_rows():

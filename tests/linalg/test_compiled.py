@@ -257,27 +257,49 @@ def test_the_environment_can_switch_it_off(monkeypatch):
     assert _compiled._load() is None
 
 
-def older(version):
-    """What ``ctypes`` makes of a library without the newest function."""
-    functions = {name: lambda *arguments: None for name in list(_compiled._ARGUMENTS)[:-1]}
-    return SimpleNamespace(**functions, **({} if version is None else {"version": version}))
+class Function:
+    """What ``ctypes`` makes of a function of a library; attributes can be set."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def __call__(self, *arguments):
+        return self.call(*arguments)
 
 
-class Version:
-    def __init__(self, number):
-        self.number = number
-
-    def __call__(self):
-        return self.number
+def write_exponential(*arguments):
+    """What the check asks of ``gram``."""
+    ctypes.c_double.from_address(arguments[6]).value = math.exp(arguments[-1])
 
 
-@pytest.mark.parametrize("version", [None, Version(_compiled._VERSION - 1), Version(_compiled._VERSION)])
-def test_a_library_of_another_version_is_left_aside(version, monkeypatch):
+def loaded_library(monkeypatch, version, missing=None):
+    """Load a library with all functions but ``missing``, which says that it is of this version (None: says nothing)."""
+    functions = {name: Function(lambda *arguments: None) for name in _compiled._ARGUMENTS if name != missing}
+    functions["gram"] = Function(write_exponential)
+    if version is not None:
+        functions["version"] = Function(lambda: version)
     monkeypatch.delenv("SPNGP_COMPILED", raising=False)
     monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(__file__="it"))
-    monkeypatch.setattr(ctypes, "CDLL", lambda path: older(version))
+    monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(**functions))
+    return _compiled._load()
+
+
+def test_a_library_of_this_version_is_taken(monkeypatch):
+    assert loaded_library(monkeypatch, _compiled._VERSION)._fields == tuple(_compiled._ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("version", "missing"),
+    [
+        (_compiled._VERSION - 1, None),
+        (_compiled._VERSION + 1, None),
+        (None, None),
+        (_compiled._VERSION, "evidence"),
+    ],
+)
+def test_a_library_of_another_version_is_left_aside(version, missing, monkeypatch):
     with pytest.warns(UserWarning, match="install spngp again"):
-        assert _compiled._load() is None
+        assert loaded_library(monkeypatch, version, missing) is None
 
 
 @needs_library
