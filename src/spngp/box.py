@@ -33,8 +33,8 @@ class Box:
 
     def side(self, axis: int) -> tuple[float, float]:
         """Lower and upper limit along an axis."""
-        for own_axis, low, high in self.sides:
-            if own_axis == axis:
+        for bounded_axis, low, high in self.sides:
+            if bounded_axis == axis:
                 return low, high
         return -math.inf, math.inf
 

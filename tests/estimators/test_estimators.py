@@ -349,14 +349,14 @@ def test_repeated_rows_with_hardly_any_noise_are_survived():
     assert model.score(X, y) > 0.99
 
 
-def test_prediction_in_blocks_equals_prediction_at_once(monkeypatch):
+def test_prediction_in_batches_equals_prediction_at_once(monkeypatch):
     X, y = wave(150, 2)
     model = small(kernels=None).fit(X, y)
     at_once = model.predict_dist(X)
-    monkeypatch.setattr("spngp.estimators.base._BLOCK", 37)
-    in_blocks = model.predict_dist(X)
-    np.testing.assert_allclose(in_blocks.mean, at_once.mean, rtol=1e-12)
-    np.testing.assert_allclose(in_blocks.quantile(0.9), at_once.quantile(0.9), rtol=1e-9)
+    monkeypatch.setattr("spngp.estimators.base._ROWS_AT_ONCE", 37)
+    in_batches = model.predict_dist(X)
+    np.testing.assert_allclose(in_batches.mean, at_once.mean, rtol=1e-12)
+    np.testing.assert_allclose(in_batches.quantile(0.9), at_once.quantile(0.9), rtol=1e-9)
     np.testing.assert_allclose(model.predict(X), at_once.mean, rtol=1e-9)
 
 

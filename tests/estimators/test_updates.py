@@ -124,17 +124,17 @@ def test_the_first_of_several_updates_fits_and_the_others_add():
 
 
 def test_predictions_see_the_model_before_or_after_an_update(monkeypatch):
-    # the update happens between two blocks of one call
+    # the update happens between two batches of one call
     X, y = series(100)
     model = SPNGPRegressor(random_state=0).fit(X, y)
-    before, blocks = model.predict(GRID), SPNGPRegressor._blocks
+    before, batches = model.predict(GRID), SPNGPRegressor._batches
 
     def update_after_the_first(self, X, units):
-        for block in blocks(self, X, units, 20):
-            yield block
+        for batch in batches(self, X, units, 20):
+            yield batch
             model.partial_fit([[0.0]], [2.0])
 
-    monkeypatch.setattr(SPNGPRegressor, "_blocks", update_after_the_first)
+    monkeypatch.setattr(SPNGPRegressor, "_batches", update_after_the_first)
     np.testing.assert_array_equal(model.predict(GRID), before)
     mean, std = model.predict(GRID, return_std=True)
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""The scikit-learn face: regressors on a network, and committees to compare with, on one base."""
+"""Estimators with the interface of scikit-learn: regressors on a network, and committees to compare them with."""
 
 from spngp.estimators.regressors import GPRegressor, SPNGPRegressor
 

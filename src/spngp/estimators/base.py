@@ -18,9 +18,9 @@ from spngp.estimators.input_faults import fault_of, holds_times
 from spngp.estimators.scaling import check_inputs
 from spngp.network.units import Units
 
-# Rows predicted at a time, so that memory does not grow with the number asked for; many, because a leaf that did not
-# keep its factor makes it again for each block.
-_BLOCK = 200_000
+# Rows of a batch when a network predicts. Batches bound the memory, whatever the number of rows asked for; they are
+# large, because a leaf that did not keep its factor makes it again for each batch.
+_ROWS_AT_ONCE = 200_000
 
 
 class Regressor(RegressorMixin, BaseEstimator):
@@ -44,19 +44,22 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         with lock_of(self):
             model = self._snapshot()
-            for noted in ("table_", "rows_left_out_"):  # by the command line, about other data
+            for noted in ("table_", "rows_left_out_"):  # the command line noted them about the data of an earlier fit
                 model.__dict__.pop(noted, None)
             yield model
             self.__dict__ = model.__dict__
 
     def _snapshot(self) -> Self:
-        """The model as it is now; what another thread makes of it later does not show."""
+        """A copy of the model as it is now, which an update in another thread does not change."""
         now = object.__new__(type(self))
         now.__dict__.update(self.__dict__)
         return now
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        """Rows and outputs, (n, d) and (n, p); ``reset`` if what they look like is to be noted."""
+        """Rows (n, d) and outputs (n, p), checked.
+
+        With ``reset`` the model takes names and shapes from them; without, they must have those that it knows.
+        """
         X = np.ascontiguousarray(self._checked_inputs(X, reset))
         return X, np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
 
@@ -65,7 +68,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         try:
             checked = np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
         except (TypeError, ValueError, OverflowError) as error:
-            # names that do not match say more than the values of a column that should not be there
+            # scikit-learn's message on column names that do not match is clear enough
             fault = None if "feature names" in str(error) else fault_of(X)
             if fault is None:
                 raise
@@ -92,11 +95,12 @@ class Regressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"y must have shape {expected} as before, got {np.asarray(y).shape}")
         return Y
 
-    def _blocks(self, X: Any, units: Units, size: int = _BLOCK) -> list[Array]:
-        """Checked rows to predict, ``size`` at a time."""
+    def _batches(self, X: Any, units: Units, size: int | None = None) -> list[Array]:
+        """Checked rows to predict, in batches of ``size``."""
         check_is_fitted(self)
         X = np.ascontiguousarray(self._checked_inputs(X, reset=False))
         check_inputs(X, units)
+        size = _ROWS_AT_ONCE if size is None else size
         return [X[start : start + size] for start in range(0, X.shape[0], size)]
 
     def _shaped(self, Y: Array) -> Array:

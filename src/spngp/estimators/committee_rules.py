@@ -32,8 +32,12 @@ Rule: TypeAlias = Callable[[Array, Array, Array], tuple[Array, Array]]
 def _sharpness(variances: Array, prior: Array) -> Array:
     """v₀/v_m: how much sharper than the prior each expert is, 1 for one that knows nothing.
 
-    Rules are computed with it, for then nothing depends on the units, and Σ β_m (v₀/v_m − 1) cannot turn negative by
-    rounding as Σ β_m/v_m + rest/v₀ can. An expert without noise at its own row is 1/eps times as sharp, not infinitely.
+    The rules use this ratio, because
+
+    - it has no units, and
+    - Σ β_m (v₀/v_m − 1) is never negative, while rounding can make Σ β_m/v_m + rest/v₀ negative.
+
+    It is at most 1/eps: an expert without noise has a variance of zero at its training rows.
     """
     least = np.finfo(np.float64).eps * prior
     return np.maximum(prior / np.maximum(variances, least), 1.0)

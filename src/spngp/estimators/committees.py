@@ -42,8 +42,10 @@ __all__ = [
     "RobustBayesianCommitteeMachine",
 ]
 
-_EXPERT_SIZE = 500  # rows per expert if their number is not given
-_PREDICTED = 4_000_000  # experts times rows predicted at a time, which bounds the memory
+_EXPERT_SIZE = 500  # rows per expert, if the number of experts is not given
+_PREDICTED = 4_000_000  # experts times rows of a batch: bounds the memory
+_FEWEST_AT_ONCE = 256  # rows of a batch
+_MOST_AT_ONCE = 20_000  # rows of a batch
 
 
 def _traditional(d: int) -> list[Kernel]:
@@ -51,7 +53,7 @@ def _traditional(d: int) -> list[Kernel]:
 
 
 class _Committee(Regressor):
-    """All but the rule, a name in ``RULES``."""
+    """A committee whose rule, a key of ``RULES``, is set by its subclass."""
 
     _rule: ClassVar[str]
 
@@ -152,7 +154,7 @@ class _Committee(Regressor):
             if learns:
                 train(groups, effort.subset_evaluations)
         else:
-            if learns:  # a first idea, cheap and good enough to say what is near
+            if learns:  # length-scales from a random subset: good enough to tell which rows are near each other
                 train([np.sort(rng.permutation(n_rows)[: effort.subset_size])], effort.subset_evaluations)
             if self.assignment == "random":
                 groups = random_groups(n_rows, n_experts, rng)
@@ -161,7 +163,7 @@ class _Committee(Regressor):
             if learns:
                 train(affordable(groups, rng), effort.tied_evaluations)
         tasks = [(k, observed(group, X, Y[:, k])) for k in outputs for group in groups]
-        tasks = [(k, block) for k, block in tasks if block[1].size]  # an expert that saw nothing has no say
+        tasks = [(k, block) for k, block in tasks if block[1].size]  # an expert without a known output stays out
         progress.stage("experts", len(tasks))
 
         def condition(task: tuple[int, Block]) -> ExactGP:
@@ -190,7 +192,9 @@ class _Committee(Regressor):
         return self._snapshot()._predict(X, latent, [self._rule])[self._rule]
 
     def predict_dist_by_rule(self, X: Any, latent: bool = False) -> dict[str, GaussianMixture]:
-        """What each rule makes of the same experts: "PoE", "gPoE", "BCM" and "rBCM", for little more than one of them.
+        """The prediction of the same experts by each rule: "PoE", "gPoE", "BCM" and "rBCM".
+
+        It costs little more than the prediction by one rule.
 
         Examples
         --------
@@ -208,7 +212,7 @@ class _Committee(Regressor):
         check_is_fitted(self)
         most = max(len(experts) for experts in self.experts_)
         parts: dict[str, list[GaussianMixture]] = {rule: [] for rule in rules}
-        for rows in self._blocks(X, self.units_, min(20_000, max(256, _PREDICTED // most))):
+        for rows in self._batches(X, self.units_, min(_MOST_AT_ONCE, max(_FEWEST_AT_ONCE, _PREDICTED // most))):
             Z = self.units_.inputs.apply(rows)
             with one_blas_thread():
                 found = [self._combined(experts, Z, latent, rules) for experts in self.experts_]
@@ -222,10 +226,10 @@ class _Committee(Regressor):
     def _combined(
         self, experts: Sequence[ExactGP], Z: Array, latent: bool, rules: Sequence[str]
     ) -> list[tuple[Array, Array]]:
-        """Mean and variance of one output by each rule, in standardised units."""
+        """Mean and variance of one output by each rule, in the units of learning."""
         found = map_leaves(lambda gp: gp.predict(Z, latent=True), experts, self.n_jobs)
         means, variances = (np.stack(column) for column in zip(*found, strict=True))
-        # the prior of a linear kernel has no variance at the origin
+        # a linear kernel has a prior variance of zero at the origin, and the rules divide by it
         prior = np.maximum(experts[0].kernel.diagonal(Z), 1e-200)
         noise = 0.0 if latent else experts[0].noise_variance
         combined = (RULES[rule](means, variances, prior) for rule in rules)
@@ -265,8 +269,8 @@ class _Committee(Regressor):
 class ProductOfExperts(_Committee):
     """Product of experts: precisions add up.
 
-    Every expert counts as an independent witness, even one that knows no more than the prior, so the variance collapses
-    as experts become many.
+    Every expert adds its precision, even one that knows no more than the prior, so the variance tends to zero as the
+    number of experts grows.
 
     Parameters
     ----------
@@ -278,12 +282,12 @@ class ProductOfExperts(_Committee):
     assignment : {"random", "regions"}
         Rows go to experts at random, or to compact regions in the kernel's metric.
     hyperparameters : {"tied", "fixed"}
-        One set for all experts, learnt by the sum of their log evidences (of a random few if there are many); or the
-        kernel's own values.
+        "tied": one set for all experts, which maximises the sum of their log evidences. Where there are many experts,
+        a random few of them stand for all. "fixed": the values that the kernel was given.
     noise_variance : float or Parameter, optional
         Variance of the noise in the squared units of y; learnt by default.
     n_jobs : int, optional
-        Threads over experts; -1 for one a core. One by default.
+        Number of threads, which share the experts; -1 for one thread per core. One by default.
     random_state : int, Generator or None
         Seed of the assignment and of the rows that hyper-parameters are learnt from.
     verbose : int
@@ -332,9 +336,10 @@ class BayesianCommitteeMachine(_Committee):
 
 
 class RobustBayesianCommitteeMachine(_Committee):
-    """Robust Bayesian committee machine: an expert counts by how much it learnt, β = ½ (log prior − log own variance).
+    """Robust Bayesian committee machine: an expert's weight grows with what it has learnt, β = ½ (log v₀ − log v).
 
-    It is no full GP even with one expert. Parameters and attributes are those of :class:`ProductOfExperts`.
+    v₀ is the prior variance and v the expert's. Even with one expert it differs from that expert's GP.
+    Parameters and attributes are those of :class:`ProductOfExperts`.
     """
 
     _rule = "rBCM"

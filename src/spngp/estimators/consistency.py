@@ -14,7 +14,7 @@ from spngp.learning import defaults
 
 
 def check_estimator(model: Any) -> None:
-    """Parameters and what was learnt must fit each other."""
+    """Raise an error unless the parameters of an estimator and what it has learnt fit each other."""
     d, p = model.n_features_in_, model.n_outputs_
     model._validate_params()
     random_state = model.random_state
@@ -43,6 +43,6 @@ def check_estimator(model: Any) -> None:
 
 def _check_experts(experts: Sequence[Sequence[ExactGP]], n_inputs: int, n_outputs: int) -> None:
     must(len(experts) == n_outputs, f"{n_outputs} outputs must have experts each", len(experts))
-    for own in experts:
-        must(own, "an output must have experts", "none")
-        check_inputs_of(own, n_inputs)
+    for gps in experts:
+        must(gps, "an output must have experts", "none")
+        check_inputs_of(gps, n_inputs)

@@ -1,4 +1,4 @@
-"""Allowed parameter values, in scikit-learn's way of stating them, told in an order and in words that people read."""
+"""Constraints on parameters, as scikit-learn checks them, whose error messages list the allowed values in our order."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Words(StrOptions):
     *words : str
         In the order in which an error lists them.
     instances : tuple of type
+        Classes whose instances are allowed as well.
     called : str
         What an error calls these instances.
 

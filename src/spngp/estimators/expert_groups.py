@@ -8,16 +8,17 @@ import numpy as np
 
 from spngp._support.types import Array, Indices
 
-_TRAINING_COST = 12 * 500.0**3  # of one evaluation of the evidence: Σ rows³ over the experts that take part
+# Σ rows³ over the experts in training, to which the cost of one evaluation is proportional: 12 experts of 500 rows.
+_TRAINING_COST = 12 * 500.0**3
 
 
 def random_groups(n_rows: int, n_groups: int, rng: np.random.Generator) -> list[Indices]:
-    """Groups of equal size, give or take one, at random."""
+    """Random groups whose sizes differ by one row at most."""
     return [np.sort(group) for group in np.array_split(rng.permutation(n_rows), n_groups)]
 
 
 def compact_groups(X: Array, n_groups: int) -> list[Indices]:
-    """Groups of equal size, give or take one, that lie close together: the widest side is cut, again and again."""
+    """Compact groups whose sizes differ by one row at most, by cutting the widest side of a group again and again."""
     groups, stack = [], [(np.arange(X.shape[0]), n_groups)]
     while stack:
         rows, count = stack.pop()
@@ -33,7 +34,7 @@ def compact_groups(X: Array, n_groups: int) -> list[Indices]:
 
 
 def affordable(groups: Sequence[Indices], rng: np.random.Generator) -> list[Indices]:
-    """As many experts, at random, as can be trained at a bounded cost; one at least."""
+    """The groups to train on: random ones, until the cost reaches ``_TRAINING_COST``; one at least."""
     chosen, cost = [], 0.0
     for i in rng.permutation(len(groups)):
         chosen.append(groups[i])

@@ -1,4 +1,4 @@
-"""What is wrong with inputs that are refused: which column, by name where it has one, which row and which value."""
+"""What is wrong with inputs that are refused: the column (by its name, if it has one), the row and the value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spngp._support.checks import shown
 from spngp._support.types import Array
 
 _TIMES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-_MISSING = ("NoneType", "NAType", "NaTType")  # by name: pandas, which has the last two, need not be there
+_MISSING = ("NoneType", "NAType", "NaTType")  # class names, as pandas, which has the last two, may not be installed
 
 
 def holds_times(X: Any) -> bool:
@@ -32,9 +32,9 @@ def holds_times(X: Any) -> bool:
 
 
 def fault_of(X: Any) -> Exception | None:
-    """The error to raise for inputs that are not finite numbers, or None if they are, or are no table at all.
+    """The error to raise for inputs that are not finite numbers; None if they are, or if X is not a table.
 
-    A column that is not numeric comes before a missing value.
+    A column that is not numeric is reported before a missing value.
     """
     missing = None
     for label, column in _columns(X):
@@ -61,7 +61,7 @@ def _columns(X: Any) -> list[tuple[str, Any]]:
 
 
 def _fault(values: Array, where: str) -> tuple[Exception | None, bool]:
-    """What is wrong with a column, and whether it is no more than a value that is missing or infinite."""
+    """The error for a column, if any, and whether it is only about a missing or infinite value."""
     kind = values.dtype.kind
     if not values.size or kind in "biu":
         return None, False
@@ -78,14 +78,14 @@ def _fault(values: Array, where: str) -> tuple[Exception | None, bool]:
 
 def _fault_of_objects(values: Any, where: str) -> tuple[Exception | None, bool]:
     missing = None
-    for row, value in enumerate(values.tolist()):  # Python's own objects, which show as people write them
+    for row, value in enumerate(values.tolist()):  # Python's numbers print as 1.0, NumPy's as np.float64(1.0)
         if isinstance(value, _TIMES):
             return _not_numeric("dates or times", where, row, str(value)), False
         if type(value).__name__ in _MISSING:
             missing = missing or _not_finite(value, where, row)
             continue
         try:
-            number = float(value)  # text too: NumPy takes numerals for numbers
+            number = float(value)  # also of text, because NumPy turns numerals into numbers
         except OverflowError:
             size = f"an integer of {len(str(abs(value)))} digits" if isinstance(value, int) else shown(value)
             return ValueError(f"X must fit into double precision, got {size} in {where}, row {row}"), False

@@ -1,4 +1,4 @@
-"""What the estimators with a network share: the fit, predictions from the network, and looking inside."""
+"""What estimators with a network share: the fit, predictions, and properties that show what was learnt."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class NetworkModel(Regressor):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
 
-    # Prediction. Each begins with a snapshot: an update in another thread shows from the next call on, not in the
-    # middle of one.
+    # Prediction. Each method begins with a snapshot, so that an update in another thread changes the next call and not
+    # half of this one.
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
@@ -58,8 +58,8 @@ class NetworkModel(Regressor):
         return GaussianMixture.concatenate(self._snapshot()._mixtures(X, latent))
 
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
-        """One for each block of rows."""
-        mixtures = [self.network_.predict_dist(block, latent, n_jobs=self.n_jobs) for block in self._rows(X)]
+        """One for each batch of rows."""
+        mixtures = [self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs) for rows in self._rows(X)]
         with_axis = self.y_ndim_ == 2 and self.n_outputs_ == 1
         return [mixture.with_outputs_axis() for mixture in mixtures] if with_axis else mixtures
 
@@ -77,7 +77,7 @@ class NetworkModel(Regressor):
         return now._shaped(np.sqrt(variance))
 
     def predict_kernel_weights(self, X: Any) -> Array:
-        """Posterior plausibility of each kernel at each row, shape (n, kernels), or (n, outputs, kernels)."""
+        """Posterior probability of each kernel at each row, shape (n, kernels), or (n, outputs, kernels)."""
         now = self._snapshot()
         weights = [
             now._average(X, lambda leaf, rows: float(leaf.label == name))  # noqa: B023
@@ -86,16 +86,16 @@ class NetworkModel(Regressor):
         return now._shaped(np.stack(weights, axis=-1))
 
     def _average(self, X: Any, value: prediction.Value) -> Array:
-        """Average of a value over the leaves that each row reaches, shape (n, outputs)."""
+        """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
             parts = [prediction.average(self.network_, rows, value, self.n_jobs) for rows in self._rows(X)]
         return np.concatenate(parts)
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)
-        return self._blocks(X, self._learnt.units)
+        return self._batches(X, self._learnt.units)
 
-    # Looking inside
+    # What was learnt
 
     @property
     def network_(self) -> Node:
@@ -123,7 +123,7 @@ class NetworkModel(Regressor):
 
     @property
     def outliers_(self) -> Indices:
-        """Outputs in doubt: an array of shape (count, 2) with the row (:attr:`row_numbers_`) and the output of each."""
+        """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
         check_is_fitted(self)
         now = self._snapshot()
         own_noise = now._learnt.own_noise
@@ -134,9 +134,10 @@ class NetworkModel(Regressor):
 
     @property
     def row_numbers_(self) -> Indices:
-        """Number of each row learnt from, counted from 0 as rows came; in a model made by ``spngp fit``, of its table.
+        """The number of each row learnt from, counted from 0 in the order in which rows came.
 
-        Rows of the table without any target were left out, but they count.
+        For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
+        learnt from, but they are counted.
         """
         check_is_fitted(self)
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
@@ -151,8 +152,8 @@ class NetworkModel(Regressor):
     def regions_(self) -> list[dict[str, Any]]:
         """One plain record per expert: box, rows, kernel, parameters, noise, evidence and weight.
 
-        All in the units of X and y. ``parameters`` are the kernel's by name; ``identities`` tell, in the
-        same order, the role, the input and the part of a sum or product of each.
+        All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
+        what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
         records = []
         for leaf, box, weight in self.network_.responsibilities():

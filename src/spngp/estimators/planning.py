@@ -28,11 +28,16 @@ class Request:
     kernels : kernel, list of kernels or None
         In the units of X and y; None for ``default_kernels``, which are learnt on standardised rows.
     default_kernels : callable
-        The kernels for a number of standardised inputs.
+        Given the number of inputs d, the kernels for d standardised inputs.
     strategy : Strategy
         How to cut, in the units of X.
     overlap, margin : optional
-        Context rows per own row, or a distance; one of the two at most.
+        Context rows per own row, or a distance in the units of X. Giving both is an error; with neither, the default
+        overlap is used.
+    noise_variance : float, Parameter or None
+        In the squared units of y; None to learn it.
+    hyperparameters, noise_shape, outliers, memory_limit, n_jobs
+        As in :class:`~spngp.SPNGPRegressor`.
     """
 
     kernels: Any
@@ -48,7 +53,7 @@ class Request:
     n_jobs: int | None
 
     def plan(self, scaling: Scaling) -> Plan:
-        """The plan for rows of this scaling."""
+        """The plan for learning, in the units of ``scaling``."""
         starts = templates(self.kernels, self.default_kernels, self.noise_variance, scaling)
         noise_is_learnt = not any(gp.noise_is_fixed for experts in starts for gp in experts)
         inputs = scaling.units.inputs

@@ -20,7 +20,9 @@ from spngp.kernels import Parameter
 from spngp.learning import add_rows, defaults
 from spngp.structure import Compact, EqualWidth, RandomAxes, Strategy
 
-_MAX_LEAF_SIZE, _N_PARTITIONS = 500, 1  # defaults; a strategy object goes with no others
+# Defaults. Beside a strategy object any other value is an error, as the object has its own.
+_MAX_LEAF_SIZE = 500  # rows
+_N_PARTITIONS = 1  # ways to cut a region
 
 
 class SPNGPRegressor(NetworkModel):
@@ -29,51 +31,65 @@ class SPNGPRegressor(NetworkModel):
     Parameters
     ----------
     kernels : kernel or list of kernels, optional
-        Alternatives that every region mixes by their evidence; spngp's or scikit-learn's, in the units of X and y. By
-        default two sums of a slow and a fast kernel, which are learnt on standardised rows.
+        Every region has one expert for each kernel and mixes them by their evidence. spngp's or scikit-learn's kernels,
+        in the units of X and y. By default two kernels, each the sum of a slow and a fast part, which are learnt on
+        standardised rows.
     structure : {"compact", "random", "equal-width"} or strategy
-        How regions are cut: compact boxes in the kernel's metric; the paper's random axes; equal widths. Or an object
-        of :mod:`spngp.structure`, in the units of X, which then decides on sizes and alternatives by itself.
+        How regions are cut.
+
+        - "compact": at the median of the widest side, in units of the kernel's length-scales.
+        - "random": along random inputs, as in the paper.
+        - "equal-width": into parts of equal width along random inputs.
+        - An object of :mod:`spngp.structure`, in the units of X. Give ``max_leaf_size`` and ``n_partitions`` to it.
     max_leaf_size : int
         Regions with more rows are cut.
     n_partitions : int
-        Alternative cuts of every region, mixed by their evidence; cost grows quickly with it.
+        Number of alternative ways to cut every region, mixed by their evidence. The cost grows as a power of it.
     overlap : float, optional
-        Number of rows beyond its border that an expert sees when it predicts, per row of its own, nearest first in the
-        kernel's metric. 0 for none. By default 3 up to 50,000 rows; with more rows, leaves see fewer in all
+        Context rows per own row: an expert with n rows in its region also sees the ``overlap * n`` nearest rows outside
+        when it predicts; 0 for none. By default 3 up to 50,000 training rows, and fewer beyond
         (:func:`spngp.learning.defaults.overlap`).
     margin : float or sequence of float, optional
-        Instead of ``overlap``: an expert sees the rows up to this distance beyond its border, in the units of X; one
-        distance for all inputs, or one per input.
+        Instead of ``overlap``: an expert sees all rows up to this distance beyond the border of its region, in the
+        units of X; one distance for all inputs, or one per input.
     hyperparameters : {"adaptive", "tied", "independent", "fixed"}
-        One set per kernel ("tied"), one per expert ("independent"), one per expert held near the tied values by a
-        Gaussian prior ("adaptive"), or the kernels' own values ("fixed").
+        - "tied": one set per kernel, for all its experts.
+        - "independent": one set per expert.
+        - "adaptive": one set per expert, held near the tied values by a Gaussian prior.
+        - "fixed": the values that the kernels were given.
     noise_variance : float or Parameter, optional
         Variance of the noise in the squared units of y; learnt by default.
     noise_shape : {"learnt", "gaussian"}
-        Whether a new observation's noise may have a sharper peak and longer tails than a Gaussian of its variance, as
-        leave-one-out residuals tell (:mod:`spngp.noise`). Means and variances are the same either way, but for the
-        variance that outliers add. Always Gaussian where the noise or all hyper-parameters are fixed.
+        "learnt": the noise of a new observation may have a sharper peak and longer tails than a Gaussian of the same
+        variance, if leave-one-out residuals do (:mod:`spngp.noise`). Means stay the same, and so do variances, unless
+        outputs are in doubt: the learnt shape then includes their variance. The noise is Gaussian in any case if the
+        noise variance or all hyper-parameters are fixed.
     outliers : {"doubt", "trust"}
-        Whether an output may be in doubt (``outliers_`` tells which): then it gets a larger noise of its own. No row is
-        dropped. An output is in doubt if
+        "doubt": an output in doubt gets a larger noise variance, for itself alone; no row is dropped. ``outliers_``
+        lists them. An output is in doubt if
 
-        - it lies more than 5 standard deviations off what all other rows of its region say, and
-        - these are better predicted without it.
+        - it is more than 5 standard deviations from what all other rows of its region predict, and
+        - those rows are better predicted without it.
 
-        The region is then looked at again for outputs 8 standard deviations off, which others hid. A single output
-        a hundred times as far off as all others (one in 100,000) is in doubt before anything is learnt from it. Nothing
-        is doubted where the noise or all hyper-parameters are fixed, where hardly any noise was found, and in regions
-        of fewer than 20 or more than 5,000 rows. Rows that come by ``partial_fit`` are judged alike.
+        A region with outputs in doubt is searched again, up to three times, for others more than 8 standard deviations
+        off. A single output 100 times as far from the median as any other is in doubt from the start; among more than
+        100,000 rows, one in 100,000 may be. Nothing is in doubt
+
+        - if the noise variance or all hyper-parameters are fixed,
+        - in regions whose noise variance was learnt to be less than 1.5 times its lower bound, or
+        - in regions with fewer than 20 or more than 5,000 rows.
+
+        Rows added by ``partial_fit`` are judged in the same way.
     memory_limit : float, optional
-        Gigabytes that the model may hold; by default a fifth of the machine's memory, and of that one for Cholesky
-        factors. Experts whose factors do not fit keep what the mean needs and make the factor again when a variance is
-        asked for: the predictions are the same, and come fastest for many rows at once. To predict row by row from a
-        large model, give it a limit that holds them.
+        Gigabytes that the model may hold; by default a fifth of the machine's memory, with at most one gigabyte of
+        Cholesky factors. An expert whose factor does not fit computes it again whenever a variance is asked for. The
+        predictions are the same, and fastest for many rows in one call. To predict row by row from a large model,
+        give a limit that holds all factors.
     n_jobs : int, optional
-        Threads over leaves; -1 for one a core. One by default, and where leaves are too small for more to pay.
+        Number of threads, which share the leaves; -1 for one thread per core. One by default. Where
+        leaves have fewer than about 120 rows, one thread does all the work, because that is faster.
     random_state : int, Generator or None
-        Seed of the random subset and of random structures.
+        Seed of the random rows that hyper-parameters are learnt from, and of random structures.
     verbose : int
         1 shows a progress bar on a terminal.
 
@@ -82,10 +98,13 @@ class SPNGPRegressor(NetworkModel):
     network_ : Node
         The posterior network, in the units of X and y; it predicts what the model predicts.
     log_evidence_ : float
+        log p(y | X) of the training rows, in nats.
     regions_ : list of dict
         One record per expert.
+    outliers_ : ndarray of shape (count, 2)
+        Row and output of every output in doubt.
     kernel_names_ : list of str
-        Columns of ``predict_kernel_weights``.
+        Names of the columns of ``predict_kernel_weights``.
     X_train_, y_train_ : ndarray
         The rows learnt from.
 
@@ -160,7 +179,7 @@ class SPNGPRegressor(NetworkModel):
     def fit(self, X: Any, y: Any) -> Self:
         """Learn regions, hyper-parameters and the exact posterior from rows X (n, d) and outputs y (n,) or (n, p).
 
-        NaN in y is a missing output: no row is dropped. Weights of rows are not supported.
+        NaN in y is a missing output; the row's other outputs are used. Sample weights are not supported.
         """
         request = Request(
             kernels=self.kernels,
@@ -196,15 +215,19 @@ class SPNGPRegressor(NetworkModel):
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
-        The first call is a ``fit``. Later ones keep its units, regions and parameters, and the outliers that it found
-        among its own rows. All rows that came later are judged after each call, as in a fit, by what the rows of their
-        region now say (but where more than one, and more than a tenth, of a region's later rows would be outliers, its
-        outputs have become others and are trusted). The shape of the noise is learnt again from all rows. So the model
-        is the same in whatever batches the rows came; evidence, weights and predictions are exact given the parameters,
-        the regions and the noise of each row.
+        The first call is a ``fit``. Later calls
 
-        Several threads may call it: the updates follow one another, and none is lost. A prediction made meanwhile is
-        that of the model before or after an update.
+        - keep its units, regions and parameters, and its verdicts on its own outputs;
+        - judge all outputs added since then anew, as in a fit, by the rows that their region now has. If more than one
+          and more than a tenth of a region's added outputs would be in doubt, the data have changed there, and all are
+          trusted;
+        - learn the shape of the noise again from all rows.
+
+        So the model does not depend on the batches in which rows were added. Evidence, weights and predictions are
+        exact, given the parameters, the regions and the noise of each row.
+
+        Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
+        is that of the model before or after an update.
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
@@ -212,7 +235,7 @@ class SPNGPRegressor(NetworkModel):
             X, Y = self._checked(X, y, reset=False)
             check_inputs(X, self._learnt.units)
             check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
-            # which leaves tell the shape of the noise must not depend on batches
+            # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
             rng = np.random.default_rng(0)
             self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs)
         return self
@@ -227,7 +250,7 @@ class GPRegressor(NetworkModel):
         spngp's or scikit-learn's, in the units of X and y. By default a squared exponential with one length-scale per
         input, which is learnt on standardised rows.
     hyperparameters : {"tied", "fixed"}
-        Learnt by evidence, or the kernel's own values.
+        "tied": learnt, by maximising the evidence. "fixed": the values that the kernel was given.
     noise_variance, noise_shape, outliers, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 

@@ -10,25 +10,26 @@ from spngp._support.types import Array
 from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, in_proportion, in_units
 from spngp.network.units import Affine, Units
 
-_LARGEST_INPUT = 1e300  # the difference of two is still a float
-_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-150, 1e151  # of y, for the smallest and largest variances to be floats
-_LARGEST_OUTPUT = 1e153  # in units of learning: its square is still a float
-_FARTHEST_OUTPUT = 1e150  # in spreads of y: as well when it is divided by the noise's standard deviation
+_LARGEST_INPUT = 1e300  # in the units of X: the difference of two inputs is still a float
+_SMALLEST_SPREAD = 1e-150  # standard deviation of y: the smallest variances are still floats
+_LARGEST_SPREAD = 1e151  # standard deviation of y: the largest variances are still floats
+_LARGEST_OUTPUT = 1e153  # in the units of learning: its square is still a float
+_FARTHEST_OUTPUT = 1e150  # in spreads of y: its square over the noise variance is still a float
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Where the values of each column lie.
+    """Mean and standard deviation of each column, without values out of all proportion.
 
-    A single value out of all proportion, a slip of the pen or a placeholder, would leave the others no scale at all, so
-    it does not count. A constant column has a scale of one.
+    One such value, a slip of the pen or a placeholder, would set the scale alone and make all other values look equal.
+    A constant column has a scale of one.
 
     Attributes
     ----------
     mean, scale : ndarray
         Mean and standard deviation.
     reach : ndarray
-        Values further from the mean than this, in units of the scale, are out of all proportion.
+        Values further from the mean than this number of scales are out of all proportion.
     """
 
     mean: Array
@@ -42,7 +43,7 @@ class Columns:
         mean, scale = np.nanmean(unit, axis=0), np.nanstd(unit, axis=0)
         constant = scale <= 1e-14 * np.maximum(np.abs(mean), 1e-300)
         farthest = np.nanmax(np.abs(unit - mean), axis=0)
-        # half way to what is out of proportion: a little noise, or another mean, makes no difference
+        # half the distance that is out of proportion, so that noise or a slightly different mean changes no verdict
         unknown = constant | (A.shape[0] < FEWEST_ROWS)
         reach = np.where(unknown, np.inf, 0.5 * PROPORTION * farthest / np.where(constant, 1.0, scale))
         return Columns(mean * size, np.where(constant, 1.0, scale) * np.where(constant, 1.0, size), reach)
@@ -50,7 +51,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The units that learning works in, and what is usual there.
+    """The units that learning works in, and how far inputs and outputs spread in them.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Scaling:
     input_spreads, output_spreads : ndarray
         Standard deviation of each column in these units: one where they are standardised.
     reach : ndarray
-        For each output, how far from zero is out of all proportion.
+        For each output, the distance from zero beyond which it is out of all proportion.
     """
 
     units: Units
@@ -68,7 +69,7 @@ class Scaling:
 
     @staticmethod
     def of(X: Array, Y: Array, standardised: bool) -> Scaling:
-        """From rows in the units of the user, or an error that says what cannot be computed with."""
+        """From rows in the units of the user; values too large or too small to compute with raise an error."""
         _check_sizes(X)
         inputs, outputs = Columns.of(X), Columns.of(Y)
         _check_spreads(outputs)
@@ -97,7 +98,7 @@ def _check_spreads(outputs: Columns) -> None:
 
 
 def check_inputs(X: Array, units: Units) -> None:
-    """Raise an error if some input is so far from those learnt from that no distance can be computed."""
+    """Raise an error if the distance of an input from the rows learnt from overflows."""
     with np.errstate(over="ignore"):
         Z = units.inputs.apply(X)
     if not np.isfinite(Z).all():

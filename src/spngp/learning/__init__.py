@@ -1,4 +1,4 @@
-"""Learning: from rows to a posterior network, by a plan, and the exact update with more rows."""
+"""Learning: a plan turns rows into a posterior network, which more rows can then be added to exactly."""
 
 from __future__ import annotations
 

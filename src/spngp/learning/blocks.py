@@ -1,4 +1,4 @@
-"""Rows that hyper-parameters are learnt from."""
+"""Blocks: the rows and outputs (X, y) that hyper-parameters are learnt from."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from spngp.gp.optimisation import Block
 
 
 def at_most(rows: Indices, count: int, rng: np.random.Generator) -> Indices:
-    """All rows, or so many of them at random."""
+    """The rows, or ``count`` random ones of them if there are more."""
     return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
 
 
 def observed(rows: Indices, X: Array, y: Array) -> Block:
-    """Inputs and outputs of the rows whose output is known."""
+    """The block of those rows whose output is known."""
     rows = rows[~np.isnan(y[rows])]
     return np.ascontiguousarray(X[rows]), y[rows]
 
 
-def blocks_of(rows: Sequence[Indices], X: Array, y: Array) -> list[Block]:
+def blocks_of(groups: Sequence[Indices], X: Array, y: Array) -> list[Block]:
     """A block for each group of rows that has more than one output to learn from."""
-    blocks = [observed(own, X, y) for own in rows]
+    blocks = [observed(group, X, y) for group in groups]
     return [block for block in blocks if block[1].size > 1]

@@ -9,16 +9,16 @@ from spngp._support.memory import Budget
 from spngp.learning.learnt import Learnt
 from spngp.network.consistency import check_network
 
-_LARGEST_SHARE = 1e200  # of context rows: times any number of rows it is still a float
+_LARGEST_OVERLAP = 1e200  # context rows per own row: times any number of rows it is still a float
 
 
 def check_budget(budget: Budget) -> None:
-    """Limits must be positive."""
+    """Raise an error unless all limits are positive."""
     must_be_positive([budget.limit, budget.threads, budget.factors], "limit, threads and factors of a budget")
 
 
 def check_learnt(learnt: Learnt) -> None:
-    """Rows, networks, units and noises must fit each other."""
+    """Raise an error unless rows, networks, units and noise variances fit each other."""
     must(learnt.X.ndim == learnt.Y.ndim == 2, "X and Y must be matrices", (learnt.X.ndim, learnt.Y.ndim))
     (n, d), p = learnt.X.shape, learnt.Y.shape[1]
     for array, shape, what in (
@@ -36,7 +36,7 @@ def check_learnt(learnt: Learnt) -> None:
     if learnt.own_noise is not None:
         must_be_positive(learnt.own_noise[~np.isnan(learnt.own_noise)], "own_noise")
     must_be_positive(learnt.overlap, "overlap", ">= 0")
-    must((np.asarray(learnt.overlap) <= _LARGEST_SHARE).all(), f"overlap must be <= {_LARGEST_SHARE}", "more")
+    must((np.asarray(learnt.overlap) <= _LARGEST_OVERLAP).all(), f"overlap must be <= {_LARGEST_OVERLAP}", "more")
     must_be_positive(learnt.block_size, "block_size")
     must(len(learnt.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(learnt.noise_shapes))
     must_have_shape(learnt.units.inputs.mean, (d,), "means of the inputs")

@@ -12,17 +12,17 @@ from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 from spngp.kernels import Kernel, Matern, Parameter, SquaredExponential, from_sklearn
 from spngp.kernels.names import labels as labels
 
-NOISE_STD_FLOOR = 0.01  # of the output's standard deviation; without it, repeated rows drive the noise to zero
-NOISE_START = 0.05
-OVERLAP = 3.0
-OVERLAP_FALLS_FROM = 50_000  # rows
-LEAST_OVERLAP = 0.5
-LENGTH_SCALE_BOUNDS = (1e-3, 1e3)
-VARIANCE_BOUNDS = (1e-4, 1e3)
+NOISE_STD_FLOOR = 0.01  # standard deviations of the output; without a floor, repeated rows drive the noise to zero
+NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
+OVERLAP = 3.0  # context rows per own row
+OVERLAP_FALLS_FROM = 50_000  # training rows
+LEAST_OVERLAP = 0.5  # context rows per own row
+LENGTH_SCALE_BOUNDS = (1e-3, 1e3)  # standard deviations of the input
+VARIANCE_BOUNDS = (1e-4, 1e3)  # variances of the output
 
 
 def _length_scale(d: int, factor: float) -> Parameter:
-    # rows of d standardised inputs lie about √(2d) apart
+    # two random rows of d standardised inputs are about √(2d) apart, so length-scales grow with √d
     return Parameter([factor * math.sqrt(d)] * d, LENGTH_SCALE_BOUNDS)
 
 
@@ -40,12 +40,23 @@ def default_kernels(d: int) -> list[Kernel]:
 
 
 def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
-    """Context rows per own row, where none is asked for, for leaves of so many own rows on average.
+    """The default number of context rows per own row.
 
-    Up to 50,000 rows it is 3. What a leaf costs grows with the third power of the rows it sees, while every further
-    context row says less: with more rows in all, the same time buys more by more leaves than by wider views. So the
-    number of rows that a leaf sees falls, slowly, from 2.8 times ``max_leaf_size`` on, and small leaves look further
-    than large ones.
+    Up to 50,000 training rows it is 3. The cost of a leaf grows with the third power of the rows it sees, and each
+    further context row adds less information than the one before. So beyond 50,000 rows a leaf sees
+
+        2.8 · max_leaf_size · (50,000 / n_rows)^0.12
+
+    rows in all, its own and context. Small leaves then have more context per own row than large ones. The result is
+    between 0.5 and 3.
+
+    Parameters
+    ----------
+    n_rows : int
+        Training rows in all.
+    own_rows : float
+        Own rows of a leaf on average.
+    max_leaf_size : int
 
     Examples
     --------
@@ -65,7 +76,7 @@ def traditional_kernel(d: int) -> Kernel:
 
 
 def noise_parameter(spread: float) -> Parameter:
-    """The noise variance of an output of this standard deviation: learnt, above a floor."""
+    """The noise variance to learn for an output whose standard deviation is ``spread``, with a lower bound."""
     variance = spread**2
     return Parameter(NOISE_START * variance, (NOISE_STD_FLOOR**2 * variance, 4.0 * variance))
 
@@ -85,7 +96,7 @@ def given_noise(noise_variance: float | Parameter, output_scale: float) -> Param
 
 
 def as_kernels(kernels: Any) -> list[tuple[Kernel, Parameter | None]]:
-    """The kernels a user gave, one or several, ours or scikit-learn's, each with the noise it brought along."""
+    """The kernels a user gave, one or several, ours or scikit-learn's, each with the noise of its ``WhiteKernel``."""
     given = list(kernels) if isinstance(kernels, Sequence) and not isinstance(kernels, str) else [kernels]
     if not given:
         raise ValueError("kernels must be None, a kernel or a list of kernels, got an empty list")

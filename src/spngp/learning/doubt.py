@@ -1,4 +1,4 @@
-"""Outputs in doubt: which of them get a noise of their own, judged alike in a fit and when rows come later."""
+"""Outputs in doubt: which outputs get a noise variance of their own, in a fit and when rows are added later."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from spngp.learning.proportion import few_of
 from spngp.learning.screening import outliers
 from spngp.network import Node, conditioning
 
-_SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
+_SCREENINGS = 4  # searches for outputs in doubt, at most: a large outlier inflates the noise and so hides smaller ones
 
-# Given outputs with NaN for those in doubt, and which of them were found just now: the prior learnt without them.
+# ``learn_again(Y, found)``: the prior learnt from Y, which has NaN for outputs in doubt; ``found`` marks the new ones.
 LearnAgain: TypeAlias = Callable[[Array, Mask], Node]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The result of a judgement.
+    """What :func:`judge` found.
 
     Attributes
     ----------
     prior : Node
-        Learnt again where it had been learnt from outputs in doubt.
+        The prior network, learnt again without the outputs in doubt.
     own : Node
-        A posterior of own rows, without outputs in doubt and without factors; some leaves may be of an earlier prior.
+        The posterior given own rows, without outputs in doubt. Its leaves keep no factors, and after the last search
+        some may still be conditioned from an earlier prior.
     own_noise : ndarray, optional
-        In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others; None if all are others.
+        In the shape of Y: the noise variance of each output in doubt, NaN elsewhere. None if no output is in doubt.
     """
 
     prior: Node
@@ -39,22 +40,26 @@ class Judged:
 
 
 def beyond_reach(Y: Array, reach: Array) -> Mask:
-    """Outputs out of all proportion: further off than ``reach``, one number per output, and few of all rows.
+    """Which outputs are out of all proportion: farther from zero than ``reach``, one number per output.
 
-    Where many are that far off, outputs have become others, and none is out of proportion.
+    At most a few of all rows can be (:func:`few_of`). Where more are that far off, the data have changed, and none is
+    out of proportion.
     """
     beyond = np.abs(Y) > reach
     return np.asarray(beyond & (beyond.sum(axis=0) <= few_of(Y.shape[0])))
 
 
 def noise_beyond_reach(Y: Array, reach: Array) -> Array | None:
-    """Own noise of outputs out of all proportion, which is their square; NaN for all others, None if there are none."""
+    """In the shape of Y, the square of each output out of all proportion, as its noise variance; NaN elsewhere.
+
+    None if no output is out of all proportion.
+    """
     beyond = beyond_reach(Y, reach)
     return np.where(beyond, Y * Y, np.nan) if beyond.any() else None
 
 
 def without_doubted(Y: Array, own_noise: Array | None) -> Array:
-    """Outputs with NaN for those in doubt."""
+    """Y with NaN for the outputs in doubt, those that have an ``own_noise``."""
     return Y if own_noise is None else np.where(np.isnan(own_noise), Y, np.nan)
 
 
@@ -69,10 +74,25 @@ def judge(
     among: Mask | None = None,
     known: Node | None = None,
 ) -> Judged:
-    """Find outputs in doubt besides those that have an ``own_noise`` already, by what all others of their region say.
+    """Find outputs in doubt: those that the other rows of their region contradict.
 
-    Regions where some were found are looked at again for what they hid. ``among`` restricts doubt to the outputs marked
-    there; ``known`` is an earlier posterior, for leaves that have got no further rows since and doubt none of theirs.
+    A region where some were found is searched again, because they may have hidden others.
+
+    Parameters
+    ----------
+    prior : Node
+    X, Y : ndarray
+        All rows, in the units of learning.
+    own_noise : ndarray or None
+        In the shape of Y, the noise variance of outputs that are in doubt already, NaN elsewhere.
+    n_jobs : int or None
+    learn_again : callable, optional
+        Learns the prior again without the outputs in doubt; without it, the prior stays.
+    among : ndarray of bool, optional
+        In the shape of Y, the outputs that may come into doubt; all by default.
+    known : Node, optional
+        An earlier posterior of own rows. Leaves that still have the same rows, none of them in doubt, are taken from
+        it instead of being computed again.
     """
     in_doubt: Mask | None = None
     for _ in range(_SCREENINGS):
@@ -86,6 +106,6 @@ def judge(
         own_noise = found if own_noise is None else np.where(np.isnan(found), own_noise, found)
         in_doubt = ~np.isnan(found)
         if learn_again is not None:
-            # what was learnt from outputs in doubt is learnt again without, and may then show others
+            # parameters learnt without the outputs in doubt may reveal further ones
             prior = learn_again(without_doubted(Y, own_noise), in_doubt)
     return Judged(prior, own, own_noise)

@@ -1,4 +1,4 @@
-"""Experts: the tied parameters, moved in every region towards what its own rows say."""
+"""Experts: one GP per kernel in every leaf region, moved from the tied parameters towards what its own rows say."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from spngp.learning.tied import Tied
 from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
 
-# For the identity of a leaf region and an output: its experts, one per kernel.
+# experts[id(region), k]: the experts of a leaf region for output k, one per kernel.
 Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]
-# For an output and a kernel: minus the Hessian of the log evidence per row.
+# curvatures[k, j]: for output k and kernel j, minus the Hessian of the log evidence, per row.
 Curvatures: TypeAlias = dict[tuple[int, int], Array]
 
 
 def curvatures_of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Curvatures:
-    """How the evidence of experts curves, from a few typical regions."""
+    """The curvature of the log evidence, averaged over one to three regions; empty unless experts are adaptive."""
     if plan.hyperparameters != "adaptive" or not _adapts(tied.regions, plan):
         return {}
     distinct = list({region.rows.tobytes(): region.rows for region in leaf_regions(tied.regions)}.values())
     typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
-    rows = [at_most(own, plan.block_size, rng) for own in typical]
+    sampled = [at_most(rows, plan.block_size, rng) for rows in typical]
     return {
-        (k, j): mean_curvature(gp, blocks_of(rows, X, Y[:, k]), plan.n_jobs)
+        (k, j): mean_curvature(gp, blocks_of(sampled, X, Y[:, k]), plan.n_jobs)
         for k, kernels in enumerate(tied.gps)
         for j, gp in enumerate(kernels)
     }
@@ -52,7 +52,8 @@ def learn_experts(
 ) -> Experts:
     """The experts of every leaf region and output.
 
-    ``before`` are the outputs and the experts of an earlier call: where outputs are the same, so are the experts.
+    ``before`` holds the outputs and the experts of an earlier call. Regions whose outputs have not changed since keep
+    their experts.
     """
     leaves = leaf_regions(tied.regions)
     adapts = _adapts(tied.regions, plan)
@@ -90,7 +91,7 @@ def learn_experts(
 
 
 def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
-    """So many of the items, evenly spaced."""
+    """``count`` of the items, evenly spaced."""
     return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
 
 
@@ -99,5 +100,8 @@ def _expert_std(which: Identity, plan: Plan) -> float:
 
 
 def _adapts(regions: Region, plan: Plan) -> bool:
-    """Whether experts are trained one by one; of a small set all rows went into the tied stage, and nothing is left."""
+    """Whether experts are trained one by one.
+
+    Adaptive experts are not if the root is a leaf region: the tied stage has then used all rows already.
+    """
     return plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)

@@ -1,4 +1,4 @@
-"""From rows to a posterior network, by a fit or by an update with more rows."""
+"""From rows to a posterior network: ``learn`` is a fit, ``add_rows`` the update with more rows."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from spngp.structure import Region, build_network, tiling
 
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
-    """Learn from rows in the units of the user: regions, hyper-parameters and leaves, in that order.
+    """Learn from rows in the units of the user; NaN in Y is a missing output.
 
-    NaN in Y is a missing output.
+    The steps: tied parameters and regions, experts, outputs in doubt, leaves with context, the shape of the noise.
     """
     convergence = Convergence()
     learns = plan.hyperparameters != "fixed"
@@ -82,8 +82,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 def add_rows(learnt: Learnt, X: Array, Y: Array, rng: np.random.Generator, n_jobs: int | None = None) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
 
-    Outputs that came after the fit are judged anew, all of them, so that it makes no difference in which batches they
-    came; those of the fit keep their verdicts, as parameters were learnt accordingly.
+    All outputs added after the fit are judged anew, so the result does not depend on the batches in which they came.
+    Outputs of the fit keep their verdicts, because the parameters were learnt by them.
     """
     X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
     W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
@@ -103,24 +103,24 @@ def add_rows(learnt: Learnt, X: Array, Y: Array, rng: np.random.Generator, n_job
 
 
 def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
-    """Before anything is learnt: whether leaves fit into the memory that is allowed, seeing as much as they may."""
+    """Raise ValueError if the memory limit cannot hold the rows and the work space of the largest leaf."""
     overlap = plan.overlap_of(n_rows, own_rows=1.0)
-    share = 0.0 if np.ndim(overlap) else float(overlap)
+    rows_seen = 1.0 if np.ndim(overlap) else 1.0 + float(overlap)  # per own row; of a margin nothing is known yet
     largest = min(n_rows, plan.block_size)
-    plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * n_rows, n_inputs)
+    plan.budget.check(int(rows_seen * largest), rows_seen * n_rows, n_inputs)
 
 
 def _in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
-    """The same with the network that predicts: in the units of the user, with the shape of each output's noise."""
+    """``learnt`` with the network that predicts: in the units of the user, with the shape of each output's noise."""
     shapes = _noise_shapes(learnt, rng, n_jobs)
     return replace(learnt, noise_shapes=shapes, network=in_units(learnt.seeing, learnt.units, shapes))
 
 
 def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> list[NoiseShape]:
-    """The shape of each output's noise, as all its rows tell."""
+    """The shape of each output's noise, learnt from all rows."""
     doubted = learnt.own_noise
     if doubted is not None:
-        # what is out of all proportion is no noise of any shape
+        # outputs out of all proportion are errors, not noise: they must not widen its shape
         doubted = np.where(beyond_reach(learnt.units.outputs.apply(learnt.Y), learnt.reach), np.nan, doubted)
     if not learnt.learns_noise_shape and (doubted is None or np.isnan(doubted).all()):
         return learnt.noise_shapes

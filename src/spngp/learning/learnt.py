@@ -1,4 +1,4 @@
-"""What was learnt: a posterior network, and all that it takes to add rows to it."""
+"""What was learnt: a posterior network, and everything that is needed to add rows to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spngp.network.units import Units
 from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
 
-# Experts less plausible than this get no context rows: much of the cost and hardly any of the prediction.
+# Posterior probability below which an expert gets no context rows: they would be costly and change hardly anything.
 _LEAST_WEIGHT = 0.01
 
 
@@ -28,41 +28,39 @@ class Learnt:
     X, Y : ndarray
         All rows, in the order in which they came, in the units of the user.
     units : Units
-        Those that learning works in. Boxes, length-scales, reach and noises below are in them, and so are ``prior``,
-        ``own`` and ``seeing``.
+        The units that learning works in. Everything below is in these units, except for ``network``.
     prior : Node
-        The network without any rows.
+        The network before it was conditioned on any row.
     own : Node
-        The posterior network, leaves on their own rows only.
+        The posterior network whose leaves know their own rows only.
     seeing : Node
-        The same with context rows.
+        The same network whose leaves see context rows as well.
     network : Node
-        ``seeing`` in the units of the user and with the shape of the noise: what predicts.
+        The network that predicts: ``seeing`` in the units of the user, with the shape of the noise.
     tiles : list of Box
-        Boxes without overlap that cover the space: where context rows are looked for.
+        Boxes that cover the space without overlap; context rows are searched for tile by tile.
     scales : ndarray
-        Length-scales of the metric.
+        Length-scales of the metric, one per input.
     overlap : float or ndarray
-        Context rows per own row, or a margin per input.
+        A number: context rows per own row. An array: a margin per input.
     block_size : int
-        Rows of a leaf at most; more remain only where rows coincide.
+        Most rows of a region that enter a block. Regions are no larger, except where equal rows cannot be cut.
     budget : Budget
-        What decides which experts keep their factors.
+        Decides which experts keep their factors.
     n_fitted : int
-        Number of rows that regions and parameters were learnt from; the others came later.
+        Number of rows that regions and parameters were learnt from; later rows were added by an update.
     output_spreads : ndarray
         Standard deviation of each output of the fit.
     reach : ndarray
-        For each output, the size above which it is in doubt at once.
+        For each output, the distance from zero beyond which it is in doubt at once.
     doubts_outliers : bool
-        Whether outputs far from what all others say get a larger noise of their own.
+        Whether outputs may come into doubt and get a noise variance of their own.
     learns_noise_shape : bool
         Whether the noise may have another shape than a Gaussian's.
     noise_shapes : list of NoiseShape
         One per output.
     own_noise : ndarray, optional
-        In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others. None if no output is
-        in doubt.
+        In the shape of Y: the noise variance of each output in doubt, NaN elsewhere. None if no output is in doubt.
     """
 
     X: Array
@@ -89,10 +87,19 @@ class Learnt:
 def given_rows(
     learnt: Learnt, X: Array, Y: Array, own_noise: Array | None, known: Node | None, n_jobs: int | None
 ) -> Learnt:
-    """The exact posterior given rows X and Y, of which the first are those that ``learnt`` has seen.
+    """The exact posterior given all rows X and Y; they begin with the rows that ``learnt`` has seen.
 
-    ``own_noise`` is that of all of them. ``known`` is a posterior of own rows without those that have an ``own_noise``,
-    for leaves that are the same (without factors, as context replaces them).
+    Parameters
+    ----------
+    learnt : Learnt
+    X, Y : ndarray
+        In the units of the user.
+    own_noise : ndarray or None
+        In the shape of Y, the noise variance of outputs in doubt, NaN elsewhere.
+    known : Node or None
+        A posterior of own rows without the outputs in doubt. Leaves that have none are taken from it, if context rows
+        are to be added: its leaves have no factors, and context makes new ones.
+    n_jobs : int or None
     """
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -100,7 +107,7 @@ def given_rows(
 
     W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
     sees_context = np.ndim(learnt.overlap) > 0 or bool(learnt.overlap)
-    # leaves with context are factored again: until then evidence is all that is wanted of them
+    # leaves with context are factored again below, so until then only their evidence is needed
     keep = conditioning.no_factors if sees_context else within_budget
     known = known if sees_context else None
     n_seen = learnt.Y.shape[0]
@@ -115,7 +122,7 @@ def given_rows(
 
 
 def _same_noise(before: Array | None, now: Array | None, n_seen: int) -> bool:
-    """Whether the rows seen before have the noise that they had."""
+    """Whether the first ``n_seen`` rows have the same noise variances as before."""
     if before is None or now is None:
         other = now if before is None else before
         return other is None or bool(np.isnan(other[:n_seen]).all())
@@ -123,7 +130,7 @@ def _same_noise(before: Array | None, now: Array | None, n_seen: int) -> bool:
 
 
 def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: conditioning.Keep) -> Learnt:
-    """The network with context rows for the experts that count; X and Y are in the units of learning."""
+    """``learnt`` with context rows for its plausible experts; X and Y are in the units of learning."""
     overlap = learnt.overlap
     context: conditioning.Context
     if np.ndim(overlap):

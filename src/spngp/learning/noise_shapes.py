@@ -1,4 +1,4 @@
-"""The shape of the noise, learnt from leave-one-out residuals of some leaves that count."""
+"""The shape of the noise, learnt from leave-one-out residuals of some plausible leaves."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from spngp.network import Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
 
-_EXPERTS = 12  # that the shape is learnt from
-_COUNTING_WEIGHT = 0.05  # probability that such an expert has at least
-_ROWS = 2000  # of each expert at most
+_EXPERTS = 12  # experts that the shape of an output's noise is learnt from, at most
+_LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, if any has
+_ROWS = 2000  # rows of each expert, at most
 
-# Factors of the noise variance that are tried.
-_FACTORS = 4.0 ** np.arange(-2.0, 7.0)
-_PSEUDO_ROWS = 20.0  # rows in favour of plain Gaussian noise, so that a small set keeps it
-_LEAST_WEIGHT = 1e-5
-_STEPS = 200
+_FACTORS = 4.0 ** np.arange(-2.0, 7.0)  # variances of the mixture's parts, in units of the noise variance
+_PSEUDO_ROWS = 20.0  # imaginary rows with plain Gaussian noise, so that a small set keeps it
+_LEAST_WEIGHT = 1e-5  # parts of the mixture with a smaller weight are dropped
+_STEPS = 200  # of expectation–maximisation
 
 
 def noise_shapes(
@@ -31,10 +30,23 @@ def noise_shapes(
     rng: np.random.Generator,
     n_jobs: int | None = None,
 ) -> list[NoiseShape]:
-    """The shape of each output's noise, from the residuals of some leaves that count; Gaussian unless it ``learns``.
+    """The shape of each output's noise.
 
-    Where outputs are ``doubted`` (not NaN) the noise is that of the others, and the shape adds the variance of all, but
-    for residuals beyond ``reach``, one number per output: they are no noise of any shape.
+    Parameters
+    ----------
+    network : Node
+        A posterior, in the units of learning.
+    n_outputs : int
+    doubted : ndarray or None
+        In the shape of Y, not NaN for outputs in doubt. A leaf's noise variance leaves these out, so for an output that
+        has some, the shape gets a variance above one, which includes them.
+    reach : ndarray
+        For each output, the largest residual that is used: beyond it, outputs are errors and not noise.
+    learns : bool
+        Whether the shape is learnt; if not, it is Gaussian.
+    rng : Generator
+        Chooses the leaves and rows to learn from.
+    n_jobs : int, optional
     """
     shapes = []
     leaves = [item for item in network.responsibilities() if item.leaf.gp.rows_seen_once.size]
@@ -47,9 +59,9 @@ def noise_shapes(
     for k in range(n_outputs):
         adds_variance = doubted is not None and not bool(np.isnan(doubted[:, k]).all())
         weights = np.array([item.weight if item.leaf.output == k else 0.0 for item in leaves])
-        counting = np.flatnonzero(weights >= max(min(_COUNTING_WEIGHT, weights.max(initial=0.0)), np.finfo(float).tiny))
+        least = max(min(_LEAST_PROBABILITY, weights.max(initial=0.0)), np.finfo(float).tiny)
         tasks = []
-        for i in rng.permutation(counting)[:_EXPERTS]:
+        for i in rng.permutation(np.flatnonzero(weights >= least))[:_EXPERTS]:
             rows = leaves[i].leaf.gp.rows_seen_once
             tasks.append((leaves[i], rng.choice(rows, min(rows.size, _ROWS), replace=False)))
         if not tasks or not (learns or adds_variance):
@@ -67,10 +79,10 @@ def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShap
     Parameters
     ----------
     held_out : ndarray of shape (4, n)
-        For each row that was held out: output minus predicted mean; the function's variance; the noise's variance;
-        how much it counts, 1 for a whole row.
+        For each row that was held out: its output minus the predicted mean; the variance of the latent function; the
+        noise variance; the row's weight, 1 for a whole row.
     keeps_variance : bool
-        Whether the shape is brought to variance one: yes, if the noise variances are those of all rows.
+        Whether the shape is scaled to variance one. False if the noise variances leave out outputs in doubt.
     """
     residuals, latent_variances, noise_variances, weights = held_out
     variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * _FACTORS
@@ -88,7 +100,7 @@ def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShap
 
 
 def gaussian_noise(held_out: Array) -> NoiseShape:
-    """A Gaussian with the variance of held-out residuals, which are those of :func:`learn_noise_shape`."""
+    """A Gaussian with the variance of held-out residuals, given as in :func:`learn_noise_shape`."""
     residuals, latent_variances, noise_variances, weights = held_out
     excess = float(weights @ (residuals**2 - latent_variances)) / float(weights @ noise_variances)
     return NoiseShape((1.0,), (max(excess, 1.0),))

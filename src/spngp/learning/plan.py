@@ -14,7 +14,7 @@ from spngp.learning.defaults import overlap as default_overlap
 from spngp.network.units import Units
 from spngp.structure import Strategy
 
-# Given length-scales: how to cut.
+# Given the length-scales of the metric: how to cut.
 StrategyOf: TypeAlias = Callable[[Array], Strategy]
 
 
@@ -25,18 +25,18 @@ class Effort:
     Attributes
     ----------
     subset_size : int
-        Rows of the random subset that gives a first idea.
+        Rows of the random subset that tied parameters are first learnt from.
     n_sampled_regions : int
-        Regions that tied parameters are then learnt from.
+        Number of random regions that tied parameters are then learnt from.
     n_rounds : int
-        How often regions are cut anew and parameters learnt from them.
+        Number of rounds: in each, parameters are learnt from sampled regions and the space is cut anew.
     prior_std, length_scale_prior_std : float
         Standard deviation of the Gaussian prior on an expert's log-parameters around the tied values; the second for
         length-scales, periods and alpha.
     variance_prior_std : float
         Standard deviation of the Gaussian prior on the log variances of tied kernels around their starts.
     subset_evaluations, tied_evaluations, expert_evaluations : int
-        Most evaluations of the evidence on the subset, in a round, and for one expert.
+        Most evaluations of the evidence: on the subset, in a round, and for one expert.
     tolerance, expert_tolerance : float
         Training of tied parameters ends when a step gained less, an expert's when the next step promises less, both in
         nats per row.
@@ -62,33 +62,35 @@ FOR_GIVEN_KERNELS = Effort(variance_prior_std=math.inf, subset_evaluations=200, 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Effort):
-    """What is to be learnt, and within which limits. Units are those that learning works in.
+    """What is to be learnt, and within which limits.
 
     Attributes
     ----------
     units : Units
-        Those that learning works in: what follows is in them.
+        The units that learning works in. Everything below is in these units.
     input_spreads, output_spreads : ndarray
         Standard deviation of each input and output.
     labels : sequence of str
         Names of the alternative kernels.
     templates : sequence of sequence of ExactGP
-        For each output, the kernels with their noise: where training starts.
+        For each output, one prior per kernel, from which training starts.
     strategy : callable
-        Given length-scales, how to cut.
+        Given the length-scales of the metric, how to cut.
     hyperparameters : {"fixed", "tied", "independent", "adaptive"}
     overlap : float or ndarray, optional
-        Context rows per own row, or a distance per input; by default as many as leaves of their size need.
+        A number: context rows per own row. An array: a margin per input. None for the default overlap.
     reach : ndarray
-        Outputs of a larger size are out of all proportion: in doubt before anything is learnt from them.
+        For each output, the distance from zero beyond which it is in doubt before anything is learnt from it.
     block_size : int
-        Rows that one region gives to training at most; more remain only where rows coincide.
+        Most rows of a region that enter a block. Regions are no larger, except where equal rows cannot be cut.
     budget : Budget
-        Memory that experts may fill with their factors.
+        Memory that rows, work space and factors may take.
     learns_noise_shape : bool
         Whether the noise may have another shape than a Gaussian's.
     doubts_outliers : bool
-        Whether outputs far from what all others say get a larger noise of their own.
+        Whether outputs may come into doubt and get a noise variance of their own.
+    n_jobs : int or None
+        Number of threads.
     """
 
     units: Units
@@ -107,5 +109,5 @@ class Plan(Effort):
     budget: Budget = field(default_factory=Budget)
 
     def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:
-        """The overlap asked for, or the default for ``n_rows`` in leaves of ``own_rows`` each on average."""
+        """The overlap asked for, or the default for ``n_rows`` rows in leaves of ``own_rows`` each on average."""
         return default_overlap(n_rows, own_rows, self.block_size) if self.overlap is None else self.overlap

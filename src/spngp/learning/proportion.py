@@ -6,20 +6,21 @@ import numpy as np
 
 from spngp._support.types import Array
 
-# One value in so many, or a single one, is out of all proportion if it lies so many times as far from the median as any
-# other. More of them are what the column is like: a peak, a step, a rare level.
-_FEW = 100_000
-PROPORTION = 100.0
-FEWEST_ROWS = 20  # of fewer, nothing is known about what is usual
+# A value is out of all proportion if it is at least PROPORTION times as far from the median as all values nearer to it,
+# and if no more than one value in _FEW, or a single one, is that far off. More of them belong to the column: a peak, a
+# step or a rare level.
+PROPORTION = 100.0  # ratio of distances from the median
+_FEW = 100_000  # values
+FEWEST_ROWS = 20  # with fewer rows, nothing is out of all proportion
 
 
 def few_of(n: int) -> int:
-    """How many of n values may be out of all proportion."""
+    """How many of n values can be out of all proportion at most."""
     return max(1, n // _FEW)
 
 
 def in_units(A: Array) -> tuple[Array, Array]:
-    """The columns divided by their largest values, and these."""
+    """Each column divided by its largest absolute value, and these values."""
     size = np.nanmax(np.abs(A), axis=0)
     size[size == 0] = 1.0
     return A / size, size
@@ -31,7 +32,7 @@ def in_proportion(A: Array) -> Array:
     if n < FEWEST_ROWS:
         return A
     unit, size = in_units(A)
-    # such a value also lies far off in standard deviations, and those cost less than a median
+    # a value out of all proportion is also many standard deviations off, which is cheaper to tell than a median
     deviation = np.nanmax(np.abs(unit - np.nanmean(unit, axis=0)), axis=0)
     suspects = np.flatnonzero(deviation > min(5.0, 0.5 * np.sqrt(n)) * np.nanstd(unit, axis=0))
     few = few_of(n)
@@ -42,7 +43,7 @@ def in_proportion(A: Array) -> Array:
         if known.size <= few:
             continue
         top = np.sort(np.partition(known, -few - 1)[-few - 1 :])[::-1]
-        # what the others differ by must be more than rounding
+        # among values that differ by rounding errors alone, nothing is out of proportion
         rounding = 1e-12 * max(abs(median), min(1.0, 1.0 / size[j]))
         far = np.flatnonzero((top[:-1] >= PROPORTION * top[1:]) & (top[1:] > rounding))
         if far.size:

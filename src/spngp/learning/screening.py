@@ -1,4 +1,4 @@
-"""Outputs that mislead the others of their region, as leave-one-out residuals of a posterior network tell."""
+"""The search for outliers: outputs whose leave-one-out residuals show that they mislead the rest of their region."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from spngp.gp.leave_one_out import misleading_rows
 from spngp.network import Box, Leaf, Node
 from spngp.network.placement import log_path_weights, place, route
 
-_DOUBTED = 5.0  # standard deviations off what the others of its region say: an output in doubt
-_DOUBTED_AGAIN = 8.0  # the same when a region is looked at again without those found
-_FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000  # rows of a region that is looked at
-_LEAST_NOISE = 1.5  # times its lower bound: below, a large residual means kernel misfit, not an outlier
-_LARGEST_SHARE = 0.1  # of a region's later rows that may be in doubt, one in any case
+_DOUBTED = 5.0  # standard deviations from what the rest of the region predicts: an output comes into doubt
+_DOUBTED_AGAIN = 8.0  # the same, when a region is searched again without the outputs found before
+_FEWEST_SCREENED = 20  # rows of a region that is searched, at least
+_LARGEST_SCREENED = 5000  # rows of a region that is searched, at most
+_LEAST_NOISE = (
+    1.5  # times the noise variance's lower bound: below, a large residual means kernel misfit, not an outlier
+)
+_LARGEST_SHARE = 0.1  # share of a region's later rows that may be in doubt; one row may be in any case
 
 
 def outliers(
@@ -27,13 +30,24 @@ def outliers(
     near: Mask | None = None,
     among: Mask | None = None,
 ) -> Array | None:
-    """Variance of the noise of outputs that mislead the others of their region, NaN elsewhere; none if there are none.
+    """Noise variances for outputs that mislead the rest of their region, in the shape of Y; NaN for all other outputs.
 
-    It is the squared residual: the most likely variance of noise that is theirs alone. ``own`` is the posterior given
-    X and Y, without context. With ``near``, in the shape of Y, only regions that hold one of the outputs marked there
-    are looked at, and only for what a larger outlier hid: surprises of ordinary size would go on for ever. With
-    ``among``, in the shape of Y, only outputs marked there are judged, of rows that came later (NaN in Y for those that
-    were found before). If too large a share of a region's would be outliers, its outputs have become others.
+    None if there are no such outputs. The variance is the squared leave-one-out residual: the most likely one for a
+    noise that this output has alone.
+
+    Parameters
+    ----------
+    own : Node
+        The posterior given X and Y, without context.
+    X, Y : ndarray
+        NaN in Y for outputs that are missing or in doubt already.
+    n_jobs : int, optional
+    near : ndarray of bool, optional
+        In the shape of Y. Only regions that hold an output marked here are searched, with the higher threshold: with
+        the lower one, each search would find some more.
+    among : ndarray of bool, optional
+        In the shape of Y, the outputs that were added after the fit; only these are judged. A region where too large a
+        share of them would be outliers has none: its data have changed.
     """
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
@@ -41,7 +55,7 @@ def outliers(
     for i, item in enumerate(placed):
         if not item.children:
             regions.setdefault((item.box, cast("Leaf", item.node).output), []).append(i)
-    # every row is looked at once, by the likeliest expert of the likeliest region
+    # every row is judged once, in the most probable region that holds it, by the most probable expert there
     seen, chosen = np.zeros(Y.shape, dtype=bool), []
     for (_, k), experts in sorted(regions.items(), key=lambda item: -float(np.logaddexp.reduce(log_weights[item[1]]))):
         i = max(experts, key=lambda expert: log_weights[expert])
@@ -59,7 +73,7 @@ def outliers(
         if observed.size < _FEWEST_SCREENED or leaf.noise_variance < least_noise:
             return
         if leaf.gp.rows_seen_once.size != observed.size:
-            return  # some were taken together
+            return  # equal rows were merged: they have no residuals of their own
         later = None if among is None else among[observed, leaf.output]
         found, squares = misleading_rows(leaf.gp, _DOUBTED if near is None else _DOUBTED_AGAIN, later)
         if among is not None:

@@ -1,7 +1,7 @@
-"""Tied parameters, one set per kernel and output, found in alternation with the regions they are learnt from.
+"""Tied parameters: one set per kernel and output, learnt in turns with the regions.
 
-Length-scales decide where to cut, and the regions decide what the length-scales are learnt from: first a random subset,
-then sampled local regions, which show structure too fine for a subset.
+Length-scales decide where to cut, and regions are what length-scales are learnt from. So parameters are first learnt
+from a random subset of the rows, then from some regions, whose dense rows show finer structure than a subset does.
 """
 
 from __future__ import annotations
@@ -23,24 +23,26 @@ from spngp.learning.plan import Effort, Plan
 from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
 
-# Where all rows are one region, training starts from length-scales shorter by this factor if so many rows favour it
-# after so many evaluations.
-_SHORTER, _TRIED, _TRIES = 0.2, 250, 25
-_AGAIN = 20  # evaluations when parameters are learnt again without outliers, from where they were
+# Where all rows are one region, length-scales × 0.2 are also tried, scored on 250 rows after 25 evaluations.
+_SHORTER = 0.2  # factor of the length-scales
+_TRIED_ROWS = 250  # rows
+_TRIED_EVALUATIONS = 25  # evaluations of the evidence
+_EVALUATIONS_AGAIN = 20  # when parameters are learnt again without outputs in doubt, from where they were
 
+# Given the root region: groups of rows to learn from.
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
 
 
 @dataclass(frozen=True)
 class Tied:
-    """Regions, and what their experts start from.
+    """Tied parameters and the regions that they lead to.
 
     Attributes
     ----------
     gps : list of list of ExactGP
-        For each output, one prior per kernel.
+        For each output, one prior per kernel: experts start from it.
     regions : Region
-        Cut by the metric that these kernels have.
+        The root of the region graph, cut in the metric of these kernels.
     scales : ndarray
         Length-scales of that metric.
     sampled : list of ndarray
@@ -56,7 +58,7 @@ class Tied:
 def learn_tied(
     X: Array, Y: Array, plan: Plan, rng: np.random.Generator, convergence: Convergence, progress: Progress
 ) -> Tied:
-    """Cut, learn, and cut again, stage by stage."""
+    """Cut the space, then in each stage learn the parameters and cut it anew."""
     tied = [list(templates) for templates in plan.templates]
     scales = metric(tied, plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
@@ -74,18 +76,24 @@ def learn_tied(
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
-    """The same regions, parameters learnt again where they came from outputs in doubt (here missing in Y)."""
+    """The same regions, with parameters learnt again where they were learnt from outputs in doubt.
+
+    ``in_doubt``, in the shape of Y, marks these outputs; in Y they are NaN.
+    """
     gps = list(tied.gps)
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
-            gps[k] = _fit_output(gps[k], k, blocks_of(tied.sampled, X, Y[:, k]), _AGAIN, plan, Convergence(), False)
+            gps[k] = _fit_output(
+                gps[k], k, blocks_of(tied.sampled, X, Y[:, k]), _EVALUATIONS_AGAIN, plan, Convergence(), False
+            )
     return replace(tied, gps=gps)
 
 
 def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
-    """Which rows tied parameters are learnt from, one stage after the other, and how long.
+    """For each stage, the rows that tied parameters are learnt from, and the most evaluations of the evidence.
 
-    One region takes all its rows at once. Else a random subset gives a first idea, and some local regions the rest.
+    If the root is a leaf region, there is one stage with all its rows. Otherwise the first stage has a random subset,
+    and ``n_rounds`` further ones have random regions.
     """
     if plan.hyperparameters == "fixed":
         return []
@@ -104,9 +112,9 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
 
 
 def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array) -> Array:
-    """Length-scales of the metric to cut by: slopes averaged over kernels and outputs.
+    """Length-scales of the metric in which regions are cut: from slope variances averaged over kernels and outputs.
 
-    ``spreads`` are the standard deviations of the inputs: a length-scale is at most a million of them.
+    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's.
     """
     d, at = spreads.size, spreads[np.newaxis]
     slopes = np.zeros(d)
@@ -124,10 +132,10 @@ def _fit_output(
     convergence: Convergence,
     alone: bool,
 ) -> list[ExactGP]:
-    """Each template tied over all blocks: in parallel over blocks, or over templates if there is one block.
+    """Each expert's parameters, tied over all blocks; threads share the blocks, or the experts if there is one block.
 
-    Templates share no parameters, and each climbs its own evidence: in their joint evidence one that starts behind has
-    no responsibility, hence no gradient, and would be left where it is.
+    Experts of different kernels share no parameters, and each maximises its own evidence. In their joint evidence, one
+    that starts worse has a responsibility near zero, so its gradient is near zero too, and it would not move.
     """
     if not blocks:
         return list(experts)
@@ -148,12 +156,12 @@ def _fit_output(
 
     def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
         start, prior = task
-        return _evidence(fit_tied([start], some, _TRIES, priors=[prior])[0], some)
+        return _evidence(fit_tied([start], some, _TRIED_EVALUATIONS, priors=[prior])[0], some)
 
     starts = list(experts)
     if alone and len(blocks) == 1:
-        # evidence has several peaks, and the one found from long length-scales may call everything noise
-        some = [_evenly(blocks[0], _TRIED)]
+        # the evidence has several maxima, and the one near long length-scales may explain all variation as noise
+        some = [_evenly(blocks[0], _TRIED_ROWS)]
         tasks = [(gp, prior) for gp, prior in zip(experts, priors, strict=True)]
         tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
         found = map_leaves(tried, tasks, over_templates)
@@ -163,7 +171,7 @@ def _fit_output(
 
 
 def _evenly(block: Block, count: int) -> Block:
-    """At most so many rows, evenly spaced."""
+    """At most ``count`` rows of the block, evenly spaced."""
     step = -(-block[1].size // count)
     return np.ascontiguousarray(block[0][::step]), block[1][::step].copy()
 

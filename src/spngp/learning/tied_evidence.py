@@ -30,7 +30,7 @@ class TiedEvidence:
 
     @property
     def theta(self) -> Array:
-        """Where the templates stand."""
+        """The templates' free log-parameters, one template after the other."""
         return np.concatenate([gp.theta for gp in self.templates])
 
     @property
@@ -39,7 +39,7 @@ class TiedEvidence:
         return np.concatenate([gp.bounds for gp in self.templates])
 
     def parts(self, theta: Array) -> list[Array]:
-        """Each template's share of ``theta``."""
+        """``theta`` split into one array per template."""
         return np.split(theta, np.cumsum(self._sizes)[:-1])
 
     def __call__(self, theta: Array) -> tuple[float, Array]:

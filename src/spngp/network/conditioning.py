@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
 
-# Given a leaf's box: the rows that it may see beside its own, in a fixed order.
+# ``context(box)``: the context rows of a leaf on this box, in a fixed order.
 Context: TypeAlias = Callable[[Box], Indices]
 
-# Given how many rows each leaf has: which of them keep their factors in memory.
+# ``keep(sizes)``: given the number of rows of each leaf, which leaves keep their factors in memory.
 Keep: TypeAlias = Callable[[list[int]], list[bool]]
 
 
@@ -49,9 +49,21 @@ def condition(
 ) -> Node:
     """Posterior of the network: leaves on their own rows, then Bayes' rule at every sum, bottom up.
 
-    ``own_noise``, in the shape of Y, is the variance of the noise of single outputs that do not share their leaf's; NaN
-    for those that do. ``known`` is a posterior of a network of the same shape without data, on all of these rows or the
-    first of them: leaves that have the same rows there and here, none with a noise of its own, are taken from it.
+    Parameters
+    ----------
+    root : Node
+    X, Y : array-like
+        Rows and their outputs; NaN in Y is a missing output.
+    context : callable, optional
+        The context rows of a leaf, by its box.
+    own_noise : ndarray, optional
+        In the shape of Y, the noise variance of outputs in doubt; NaN for outputs with the noise of their leaf.
+    known : Node, optional
+        An earlier posterior of a network of the same shape, on all of these rows or the first of them. Leaves that have
+        the same rows there and here, none with a noise of its own, are taken from it.
+    n_jobs : int, optional
+    keep : callable
+        Which leaves keep their factors.
     """
     X = as_rows(X)
     Y = as_outputs(Y, X.shape[0], "Y", missing=True)
@@ -63,7 +75,7 @@ def condition(
     rows = route(placed, X)
     leaves = [i for i in range(len(placed)) if not placed[i].children]
 
-    # one GP on the same rows in several places is computed once (its context, if any, depends on the place)
+    # a GP with the same rows in several places is computed once; its context rows, if any, depend on the place
     def key(i: int) -> tuple[int, bytes, Box | None]:
         return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes(), placed[i].box if context else None
 
@@ -100,7 +112,7 @@ def condition(
 
 
 def _is_known(prior: Leaf, known: Leaf, rows: Indices, Y: Array, own_noise: Array | None) -> bool:
-    """Whether the posterior of a leaf is the one known: the same prior, as many rows, none with a noise of its own."""
+    """Whether a leaf's posterior is ``known``: the same prior, as many rows, none with a noise of its own."""
     if own_noise is not None and not np.isnan(own_noise[rows, prior.output]).all():
         return False
     same_rows = known.gp.n_own == int((~np.isnan(Y[rows, prior.output])).sum()) and known.gp.noise_is_even
@@ -125,10 +137,10 @@ def _condition_leaf(
         if own_noise is None or rows is None:
             return None
         variance, usual = own_noise[rows, leaf.output], leaf.noise_variance
-        return np.where(variance > usual, usual / variance, 1.0)  # NaN is not larger
+        return np.where(variance > usual, usual / variance, 1.0)  # NaN compares as false
 
     if own.size == 0 and (around is None or around.size == 0) and not leaf.gp.n_own:
-        return leaf  # no data: the prior stands
+        return leaf  # no data: the posterior is the prior
     try:
         gp: ExactGP = leaf.gp.condition(
             leaf.inputs(X[own]),
@@ -157,7 +169,7 @@ def add_context(
 ) -> Node:
     """The same posterior with leaves that also see context rows; evidence and weights stay as they are.
 
-    Leaves that hold with a probability below ``least_weight`` are left without: what they say does not count.
+    Leaves with a probability below ``least_weight`` get none, because they hardly change a prediction.
     """
     placed = place(root)
     log_weights = log_path_weights(placed)
@@ -187,7 +199,7 @@ def add_context(
 
 
 def within_margin(X: Array, margin: Any) -> Context:
-    """Context by distance: rows outside the box but within a margin of it along every axis."""
+    """Context by distance: rows outside the box but within ``margin`` of it along every axis."""
     margins = as_floats(margin, "margin")
     if margins.shape not in ((), (1,), (X.shape[1],)):
         raise ValueError(f"margin must be a number or one per input ({X.shape[1]}), got {margin!r}")
@@ -203,14 +215,14 @@ def within_margin(X: Array, margin: Any) -> Context:
 
 
 def check_inputs(root: Node, X: Array) -> None:
-    """X must have the columns that the splits cut."""
+    """Raise an error unless X has all columns that the splits cut."""
     needed = max(root.cut_ranges, default=0) + 1
     if X.shape[1] < needed:
         raise ValueError(f"X must have at least {needed} columns, as a Split cuts axis {needed - 1}; got {X.shape[1]}")
 
 
 def check_outputs(root: Node, Y: Array) -> None:
-    """The network must model each column of Y, and no other."""
+    """Raise an error unless the network models exactly the columns of Y."""
     columns = tuple(range(Y.shape[1]))
     if root.outputs != columns:
         raise ValueError(f"Y has columns {list(columns)}, but the network models outputs {list(root.outputs)}")

@@ -16,7 +16,7 @@ from spngp.noise import NoiseShape
 
 
 def check_leaf(leaf: Leaf) -> None:
-    """What its constructor says."""
+    """Raise an error unless the node is what its constructor makes of its arguments."""
     must(leaf.output >= 0, "output of Leaf must be >= 0", leaf.output)
     if leaf.units is not None:
         n_outputs = leaf.units.outputs.scale.size
@@ -25,18 +25,18 @@ def check_leaf(leaf: Leaf) -> None:
 
 
 def check_sum(node: Sum) -> None:
-    """What its constructor says, but for the evidence, which it cannot know of a posterior."""
+    """Raise an error unless the node is what its constructor makes; the evidence of a posterior may be any number."""
     must((node.log_weights <= 1e-6).all(), "log weights of Sum must be <= 0", "others")  # and none is NaN
     _as_built(node, Sum(node.children, np.exp(node.log_weights)))
 
 
 def check_split(node: Split) -> None:
-    """What its constructor says."""
+    """Raise an error unless the node is what its constructor makes of its arguments."""
     _as_built(node, Split(node.axis, node.at, node.children))
 
 
 def check_product(node: Product) -> None:
-    """What its constructor says."""
+    """Raise an error unless the node is what its constructor makes of its arguments."""
     _as_built(node, Product(node.children))
 
 
@@ -48,13 +48,13 @@ def _as_built(node: Node, built: Node) -> None:
 
 
 def check_box(box: Box) -> None:
-    """Sides must be sides."""
+    """Raise an error unless low <= high along every bounded axis."""
     for axis, low, high in box.sides:
         must(axis >= 0 and low <= high, "a box must have low <= high along an axis", (axis, low, high))
 
 
 def check_noise_shape(shape: NoiseShape) -> None:
-    """Weights and factors must be those of a distribution."""
+    """Raise an error unless weights and factors are those of a distribution."""
     weights, factors = np.array(shape.weights, dtype=float), np.array(shape.factors, dtype=float)
     must(
         weights.size and weights.size == factors.size, "a noise shape must have a weight for each factor", weights.size
@@ -66,7 +66,7 @@ def check_noise_shape(shape: NoiseShape) -> None:
 
 
 def check_network(root: Node, n_inputs: int, n_outputs: int) -> set[Box]:
-    """The boxes of a network, which must fit a model."""
+    """Raise an error unless a network fits a model of these numbers of inputs and outputs; returns its boxes."""
     outputs = tuple(range(n_outputs))
     must(root.outputs == outputs, f"a network of {n_outputs} outputs must model them", root.outputs)
     must(max(root.cut_ranges, default=0) < n_inputs, f"cuts must be along {n_inputs} inputs", list(root.cut_ranges))
@@ -75,13 +75,13 @@ def check_network(root: Node, n_inputs: int, n_outputs: int) -> set[Box]:
     boxes = {id(root): Box.EVERYWHERE}
     for node in reversed(nodes):
         for child, box in zip(node.children, node.child_boxes(boxes[id(node)]), strict=True):
-            # so in every fitted network; in one made by hand a node can stand for many, more than can be counted
+            # true of every fitted network; in one built by hand a node may have too many boxes to list them all
             must(boxes.setdefault(id(child), box) == box, "a node must stand in one box", box)
     return set(boxes.values())
 
 
 def check_affine(affine: Affine) -> None:
-    """Means and scales must be finite, one each per column."""
+    """Raise an error unless means and scales are finite, one of each per column."""
     must(affine.mean.ndim == 1 and affine.mean.size, "there must be columns to scale", affine.mean.shape)
     must_have_shape(affine.scale, affine.mean.shape, "scale")
     must_be_finite([affine.mean, affine.scale], "mean and scale")

@@ -24,7 +24,7 @@ def count(root: Node) -> int:
 
 
 def enumerate_trees(root: Node) -> Iterator[tuple[float, Node]]:
-    """Each induced tree as a network without sums, with its log weight; by recursion over the depth."""
+    """Each induced tree as a network without sums, with its log weight. Recursive, so limited in depth."""
     if not root.children:
         yield 0.0, root
     elif root.mixes:
@@ -37,12 +37,12 @@ def enumerate_trees(root: Node) -> Iterator[tuple[float, Node]]:
 
 
 def _combinations(nodes: Sequence[Node]) -> Iterator[tuple[float, tuple[Node, ...]]]:
-    """One tree of each node, in every combination; unlike ``itertools.product`` it holds one at a time."""
+    """One tree of each node, in every combination; unlike ``itertools.product``, it holds one combination at a time."""
     remaining = [enumerate_trees(node) for node in nodes]
     chosen = [next(trees) for trees in remaining]
     while True:
         yield sum(log_weight for log_weight, _ in chosen), tuple(tree for _, tree in chosen)
-        for i in reversed(range(len(nodes))):  # the last node's trees run fastest, as the digits of a number
+        for i in reversed(range(len(nodes))):  # the last node's trees change first, as the last digit of a counter
             following = next(remaining[i], None)
             if following is not None:
                 chosen[i] = following

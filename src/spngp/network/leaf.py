@@ -17,7 +17,7 @@ from spngp.noise import GAUSSIAN, NoiseShape
 
 
 class Leaf(Node):
-    """One exact GP for one output, on whatever box its place in the network gives it.
+    """One exact GP for one output. Its box follows from its place in the network.
 
     Parameters
     ----------
@@ -27,16 +27,16 @@ class Leaf(Node):
     output : int
         Which column of Y it models.
     label : str
-        A name for people, such as the kernel's; it changes nothing.
+        A name to show, such as the kernel's; predictions do not depend on it.
 
     Attributes
     ----------
     gp : ExactGP
         The Gaussian process: the prior, or conditioned on the rows of its box.
     noise_shape : NoiseShape
-        Gaussian; learning may find another.
+        Shape of the noise: Gaussian, unless learning has found another.
     units : Units or None
-        Those that the GP works in, if they are not the user's.
+        The units that the GP works in; None if they are the user's.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Leaf(Node):
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the observation noise, in the squared units of y; that of the GP, whatever the noise's shape."""
+        """Variance of the GP's noise, in the squared units of y; ``noise_shape`` may add to it."""
         return self.gp.noise_variance * self._scale**2
 
     @property
@@ -103,11 +103,11 @@ class Leaf(Node):
         return 0.0 if self.units is None else float(self.units.outputs.mean[self.output])
 
     def inputs(self, X: Array) -> Array:
-        """Rows as the GP takes them."""
+        """Rows in the units of the GP."""
         return X if self.units is None else self.units.inputs.apply(X)
 
     def outputs_of(self, y: Array) -> Array:
-        """Outputs as the GP takes them."""
+        """Outputs in the units of the GP."""
         return y if self.units is None else (y - self._mean) / self._scale
 
     def predict(self, X: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""What every node of a network is: what a pass over it asks, and what people ask of it."""
+"""The base of all nodes: what passes over a network need of each node, and what users can ask of a network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Node(ABC):
     children: tuple[Node, ...]
     outputs: tuple[int, ...]
     log_evidence: float
-    # smallest and largest cut along each axis anywhere below: what a split above must leave room for
+    # smallest and largest cut along each axis anywhere below; a split above must leave these inside one of its parts
     cut_ranges: dict[int, tuple[float, float]]
 
     __slots__ = ("children", "cut_ranges", "log_evidence", "outputs")
@@ -52,7 +52,7 @@ class Node(ABC):
         return flat.rebuild, (flat.flatten(self),)
 
     def rebuilt(self, children: Sequence[Node], **changes: Any) -> Node:
-        """The same node over other children, and with other attributes where given; the caller knows that they fit."""
+        """The same node with other children, and with other attributes if given; nothing is checked."""
         node = flat.restore(type(self), flat.attributes(self) | {"children": tuple(children)} | changes)
         node._set(cut_ranges=node._cut_ranges())
         return node
@@ -60,14 +60,14 @@ class Node(ABC):
     def _cut_ranges(self) -> dict[int, tuple[float, float]]:
         return joined_ranges(self.children)
 
-    # What a pass over the network asks of each kind of node.
+    # For passes over the network; kinds of nodes override them.
 
     def child_boxes(self, box: Box) -> tuple[Box, ...]:
         """The box of each child when this node stands in ``box``."""
         return (box,) * len(self.children)
 
     def divide_rows(self, rows: Indices, X: Array) -> Sequence[Indices]:
-        """Which of the rows each child sees."""
+        """The rows in the box of each child, of the ``rows`` in this node's box."""
         return [rows] * len(self.children)
 
     def log_child_weights(self) -> Array:
@@ -78,7 +78,7 @@ class Node(ABC):
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """This node's posterior, given its children's and by how much each child's log evidence rose."""
 
-    # What people ask of a network.
+    # For users.
 
     @property
     def n_induced_trees(self) -> int:
@@ -101,10 +101,11 @@ class Node(ABC):
         ----------
         X, Y : array-like
         margin : float or sequence of float, optional
-            Leaves also *see*, when they predict, rows within this distance of their box, in the units of X; one
-            for all inputs or one per input. Such rows do not count in the evidence, so the weights stay exact.
+            Leaves also see rows within this distance of their box when they predict (context rows), in the units of X;
+            one distance for all inputs or one per input. Context rows do not enter the evidence, so the weights stay
+            exact.
         n_jobs : int, optional
-            Threads over leaves; -1 for one a core. One by default.
+            Number of threads, which share the leaves; -1 for one thread per core. One by default.
         """
         X = as_rows(X)
         context = None if margin is None else conditioning.within_margin(X, margin)
@@ -121,14 +122,15 @@ class Node(ABC):
     def covariance(self, X: Any, latent: bool = True) -> Array:
         """Covariance over the rows, (n, n), or over rows and outputs, (n, p, n, p).
 
-        For a prior it is a weighted sum of block-diagonal matrices; a posterior adds what the experts disagree on.
+        For a prior it is a weighted sum of block-diagonal matrices. For a posterior, the variance between the means of
+        alternative experts is added.
         """
         return prediction.covariance(self, X, latent)
 
     def sample(self, X: Any, n_samples: int = 1, random_state: RandomState = None, latent: bool = False) -> Array:
         """Exact joint samples over the rows, shape (n, n_samples), or (n, p, n_samples) for several outputs.
 
-        Each draws an induced tree and then from the joint Gaussian of each of its leaves.
+        For each sample, an induced tree is drawn, and then values from the joint Gaussian of each of its leaves.
         """
         return sampling.sample(self, X, n_samples, random_state, latent)
 

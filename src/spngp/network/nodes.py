@@ -19,8 +19,8 @@ __all__ = ["Leaf", "Node", "Product", "Split", "Sum"]
 class Sum(Node):
     """A mixture: exactly one of its children holds, each with its weight.
 
-    A new sum has seen no data, so its ``log_evidence`` is 0 even over children that have: it mixes what they say now,
-    and what was known before enters through ``weights``. Conditioned on further rows, it counts those alone.
+    A new sum has ``log_evidence`` 0, even if its children are posteriors: what was known of them before is in
+    ``weights``. Conditioning it on further rows adds the evidence of these rows alone.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Sum(Node):
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """Bayes' rule: w'_c ∝ w_c · p(new data | child c)."""
         joint = self.log_weights + log_evidence_gains
-        gain = float(np.logaddexp.reduce(joint))  # SciPy's logsumexp takes thirty times as long for a few
+        gain = float(np.logaddexp.reduce(joint))  # 30 times as fast as SciPy's logsumexp for a few children
         log_weights = joint - gain
         log_weights.setflags(write=False)
         posterior = object.__new__(Sum)

@@ -1,8 +1,9 @@
-"""Where the nodes of a network stand: each node together with the box that its ancestors' cuts leave to it.
+"""Placement: each node of a network together with its box, which follows from the cuts above it.
 
-A node is a specification; it may be a child of several parents. Reached by paths with equal boxes it is one thing,
-computed once; reached with different boxes it stands for independent copies. Every pass over a network (conditioning,
-prediction, sampling) runs over this flat list, children before parents, so depth is not limited by recursion.
+A node is a specification, and may be a child of several parents. If all paths to it give the same box, it is one
+thing, computed once; for each different box it is an independent copy. Every pass over a network (conditioning,
+prediction, sampling) runs over a flat list of placed nodes, children before parents, so depth is not limited by
+recursion.
 """
 
 from __future__ import annotations
@@ -73,13 +74,13 @@ def route(placed: list[Placed], X: Array) -> list[Indices]:
     rows: list[Indices | None] = [None] * len(placed)
     rows[-1] = np.arange(X.shape[0])
     for i in range(len(placed) - 1, -1, -1):
-        own = rows[i]
-        assert own is not None  # every node but the root has a parent later in the list
-        parts: Iterable[Indices] = placed[i].node.divide_rows(own, X)
+        inside = rows[i]
+        assert inside is not None  # every node but the root has a parent later in the list
+        parts: Iterable[Indices] = placed[i].node.divide_rows(inside, X)
         for child, part in zip(placed[i].children, parts, strict=True):
             if rows[child] is None:
                 rows[child] = part
-    return [own for own in rows if own is not None]
+    return [inside for inside in rows if inside is not None]
 
 
 def log_path_weights(placed: list[Placed]) -> Array:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
 
-# What a leaf has to say about rows: a number for each, or one for all.
+# ``value(leaf, rows)``: a number for each row, or one for all rows.
 Value: TypeAlias = Callable[["Leaf", Array], Array | float]
 
 
 class PlacedLeaf(NamedTuple):
-    """A leaf, the box it stands on, and the probability that an induced tree holds it."""
+    """A leaf, its box, and the probability that an induced tree holds it."""
 
     leaf: Leaf
     box: Box
@@ -46,7 +46,20 @@ def placed_leaves(root: Node) -> list[PlacedLeaf]:
 
 @dataclass(frozen=True)
 class Routed:
-    """The leaves that given rows reach: for each its position in the rows, its output's column and its log weight."""
+    """The leaves whose boxes hold some of the given rows.
+
+    Attributes
+    ----------
+    leaves : list of Leaf
+    rows : list of ndarray
+        For each leaf, the positions of the rows in its box.
+    columns : list of int
+        For each leaf, the column of its output in the result.
+    log_weights : list of float
+        For each leaf, the log probability that an induced tree holds it.
+    shape : (int, int)
+        Number of rows and of outputs.
+    """
 
     leaves: list[Leaf]
     rows: list[Indices]
@@ -56,7 +69,7 @@ class Routed:
 
 
 def route_to_leaves(root: Node, X: Array) -> Routed:
-    """Which leaves speak for which rows of X, and with what weight."""
+    """The leaves that predict the rows of X, and with what weight."""
     check_inputs(root, X)
     placed = place(root)
     rows = route(placed, X)
@@ -74,12 +87,12 @@ def route_to_leaves(root: Node, X: Array) -> Routed:
 
 
 def most_components(root: Node, X: Array) -> int:
-    """How many leaves speak for the row of X, and the output, that most speak for."""
+    """The largest number of leaves that predict one row of X and one output."""
     return _most(_slots(route_to_leaves(root, X)))
 
 
 def _slots(routed: Routed) -> list[Indices]:
-    """For each leaf, which component of each of its rows' mixtures it is."""
+    """For each leaf, its place among the components of the mixture at each of its rows."""
     used = np.zeros(routed.shape, dtype=np.intp)
     slots = []
     for rows, column in zip(routed.rows, routed.columns, strict=True):
@@ -89,17 +102,17 @@ def _slots(routed: Routed) -> list[Indices]:
 
 
 def _most(slots: list[Indices]) -> int:
-    return max((int(own.max()) + 1 for own in slots), default=1)
+    return max((int(places.max()) + 1 for places in slots), default=1)
 
 
 class Components(NamedTuple):
-    """What every leaf that a row reaches says about it; arrays of shape (rows, outputs, components)."""
+    """The prediction of every leaf whose box holds a row; arrays of shape (rows, outputs, components)."""
 
     log_weights: Array
     means: Array
     latent_variances: Array
     noise_variances: Array
-    noise_shapes: Indices  # which of the shapes
+    noise_shapes: Indices  # positions in ``shapes``
     shapes: tuple[NoiseShape, ...]
 
     def observed(self) -> tuple[Array, Array, Array]:
@@ -108,7 +121,7 @@ class Components(NamedTuple):
         weights, factors = np.zeros((len(self.shapes), parts)), np.ones((len(self.shapes), parts))
         for k, shape in enumerate(self.shapes):
             weights[k, : len(shape.weights)], factors[k, : len(shape.weights)] = shape.weights, shape.factors
-        with np.errstate(divide="ignore"):  # a part that another shape needs
+        with np.errstate(divide="ignore"):  # shapes with fewer parts than another have parts of weight zero
             log_shares = np.log(weights)
         which = 0 if len(self.shapes) == 1 else self.noise_shapes
         flat = (*self.means.shape[:2], self.means.shape[2] * parts)
@@ -119,7 +132,7 @@ class Components(NamedTuple):
 
 
 def components(root: Node, X: Array, n_jobs: int | None) -> Components:
-    """Each leaf whose box holds a row is a component there, with its path weight; −inf where there is none."""
+    """The components at each row: one per leaf whose box holds it; a log weight of −inf marks an empty place."""
     routed = route_to_leaves(root, X)
     slots = _slots(routed)
     shape = (*routed.shape, _most(slots))
@@ -154,7 +167,7 @@ def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> Gaussi
 
 
 def average(root: Node, X: Array, value: Value, n_jobs: int | None = None) -> Array:
-    """Weighted average over the leaves that each row reaches of ``value(leaf, rows)``, shape (n, outputs)."""
+    """Average of ``value(leaf, rows)`` over the leaves whose boxes hold each row, by weight; shape (n, outputs)."""
     routed = route_to_leaves(root, X)
     parts = map_leaves(lambda i: value(routed.leaves[i], X[routed.rows[i]]), range(len(routed.leaves)), n_jobs)
     total = np.zeros(routed.shape)
@@ -165,7 +178,7 @@ def average(root: Node, X: Array, value: Value, n_jobs: int | None = None) -> Ar
 
 @one_blas_thread()
 def covariance(root: Node, X: Any, latent: bool) -> Array:
-    """Covariance by the law of total covariance at sums and block by block elsewhere, bottom up."""
+    """Covariance, bottom up: by the law of total covariance at sums; elsewhere children are independent."""
     X = as_rows(X)
     check_inputs(root, X)
     placed = place(root)

@@ -1,4 +1,4 @@
-"""A network over shifted and scaled rows, put into the units of the user: same distribution, nothing computed anew."""
+"""From a network in the units of learning to the same network in the units of the user, without computing anew."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from spngp.noise import NoiseShape
 def in_units(root: Node, units: Units, noise_shapes: Sequence[NoiseShape]) -> Node:
     """The same network for rows, cuts, outputs and evidences in the units of the user, with a noise shape per output.
 
-    Leaves keep their GPs, cuts send every row where they sent it before, and log evidences are those of the outputs as
-    they are: lower by the log of its scale for every output observed.
+    Leaves keep their GPs. Every row stays on its side of every cut. The log evidence is the density of the outputs in
+    the units of the user: lower by log(scale) for every observed output.
     """
     renewed: dict[int, Node] = {}
     shifts: dict[int, float] = {}  # of the log evidence

@@ -27,28 +27,29 @@ def sample(root: Node, X: Any, n_samples: int, random_state: RandomState, latent
     rows = route(placed, X)
     column = {output: j for j, output in enumerate(root.outputs)}
     result = np.zeros((X.shape[0], len(column), n_samples))
-    # the samples whose tree holds each node, handed down from parents to children
+    # for each node, the numbers of the samples whose induced tree holds it, handed down from parents to children
     drawn: list[list[Indices]] = [[] for _ in placed]
     drawn[-1] = [np.arange(n_samples)]
     for i in range(len(placed) - 1, -1, -1):
         if not drawn[i]:
             continue
-        own = np.sort(np.concatenate(drawn[i]))
+        samples = np.sort(np.concatenate(drawn[i]))
         item = placed[i]
         if not item.children:
             leaf = cast("Leaf", item.node)
-            if own.size and rows[i].size:
-                values = leaf.draw(X[rows[i]], own.size, rng, latent)
-                result[rows[i][:, np.newaxis], column[leaf.output], own] = values
+            if samples.size and rows[i].size:
+                values = leaf.draw(X[rows[i]], samples.size, rng, latent)
+                result[rows[i][:, np.newaxis], column[leaf.output], samples] = values
             continue
-        for child, part in zip(item.children, _choose(item.node, own, rng), strict=True):
+        for child, part in zip(item.children, _choose(item.node, samples, rng), strict=True):
             drawn[child].append(part)
     return result[:, 0] if len(column) == 1 else result
 
 
-def _choose(node: Node, own: Indices, rng: np.random.Generator) -> list[Indices]:
+def _choose(node: Node, samples: Indices, rng: np.random.Generator) -> list[Indices]:
+    """The samples that each child gets: one child at random for each of a sum's, all of them elsewhere."""
     if not node.mixes:
-        return [own] * len(node.children)
+        return [samples] * len(node.children)
     cumulative = np.cumsum(np.exp(node.log_child_weights()))
-    choice = np.searchsorted(cumulative / cumulative[-1], rng.random(own.size), side="right")
-    return [own[choice == c] for c in range(len(node.children))]
+    choice = np.searchsorted(cumulative / cumulative[-1], rng.random(samples.size), side="right")
+    return [samples[choice == c] for c in range(len(node.children))]

@@ -1,4 +1,4 @@
-"""Units: a leaf may work with shifted and scaled rows and outputs, and still speak in those of the user."""
+"""Units: a leaf's GP may work with shifted and scaled rows and outputs; the leaf translates to those of the user."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Affine:
         return Z * self.scale + self.mean
 
     def column(self, j: int) -> Affine:
-        """The map of one column."""
+        """The map of column ``j`` alone."""
         return Affine(self.mean[j : j + 1], self.scale[j : j + 1])
 
     def invert_cut(self, column: int, at: float) -> float:
-        """The cut in the units of the user that sends every number the same way: the largest x with apply(x) ≤ at.
+        """The same cut in the units of the user: the largest x with ``apply(x) <= at``, so every row stays on its side.
 
-        Rounding makes it differ a little from ``invert``, which could send a row on the border the other way.
+        ``invert`` is not enough: by rounding, a row next to the cut could end up on the other side.
         """
         mean, scale = float(self.mean[column]), float(self.scale[column])
         low = high = at * scale + mean
@@ -73,7 +73,7 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """How inputs and outputs of the user become those that leaves work with.
+    """How inputs and outputs of the user become those that GPs work with.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from spngp.gp.exact import ExactGP
 from spngp.network import Leaf, Node, Product, Split, Sum
 from spngp.structure.regions import Region, distinct_regions
 
-# The experts for one leaf region and one output: labels and priors.
+# ``experts(region, output)``: the experts of a leaf region for one output, each a label and a prior.
 Experts: TypeAlias = Callable[[Region, int], Sequence[tuple[str, ExactGP]]]
 
 
@@ -27,24 +27,28 @@ def build_network(
 ) -> Node:
     """A prior network over the regions.
 
-    Every leaf region gets a sum over its experts, every partition split nodes over the networks of its parts, and
-    every inner region ``n_sums`` sum nodes over them (the root one). With uniform weights a sum over kernels in each
-    leaf region is the same distribution as one split node per combination of kernels, and far smaller.
+    - A leaf region becomes a sum over its experts.
+    - A partition becomes split nodes over the networks of its parts.
+    - Any other region becomes ``n_sums`` sum nodes over these split nodes; the root becomes one.
+
+    With uniform weights, a sum over kernels in each leaf region is the same distribution as one split node per
+    combination of kernels, with far fewer nodes.
 
     Parameters
     ----------
     root : Region
     experts : callable
-        ``experts(region, output)`` lists the GPs that are alternatives there, each with a label.
+        ``experts(region, output)`` lists the alternative GPs of a leaf region, each with a label.
     n_outputs : int
     outputs_first : bool
-        One network per output under a product (default), or products over outputs in every leaf region.
+        True: a product at the root over one network per output. False: a product over the outputs in every leaf region.
     n_sums : int
         Sum nodes per inner region (the paper's S). Above one, weights are drawn from a Dirichlet distribution and each
         partition gets a split node for every combination of its parts' sum nodes.
     concentration : float
-        Of that Dirichlet distribution.
-    rng : Generator, needed if ``n_sums`` > 1
+        Parameter of that Dirichlet distribution.
+    rng : Generator, optional
+        Draws the weights; needed if ``n_sums`` > 1.
     """
     if outputs_first:
         networks = []

@@ -9,14 +9,14 @@ import numpy as np
 from spngp._support.types import Array, Indices
 from spngp.network import Box
 
-_FIRST = 8  # so many times the rows wanted are looked at, in the nearest tiles, to tell how far to look
+_FIRST = 8  # rows of the nearest tiles that are looked at first, per row wanted, to bound the search
 
 
 class NearestContext:
-    """The rows nearest to a box from outside, in the kernel's metric: a share of the number of rows inside.
+    """The rows outside a box that are nearest to it in the kernel's metric, in proportion to the rows inside.
 
-    Rows of the nearest tiles say how far one has to look at most, and then all tiles within that distance are looked
-    at, all at once: the result is exact.
+    The search is exact. Rows of the nearest tiles give a radius within which there are enough rows; then all tiles
+    within this radius are searched.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ class NearestContext:
     rows : mapping of Box to indices
         The rows inside each box that may be asked for, and inside each tile.
     tiles : sequence of Box
-        Boxes without overlap that cover the space: where to look.
+        Boxes that cover the space without overlap.
     scales : ndarray of shape (d,)
         Length-scales of the metric.
     share : float
-        How many context rows per row inside.
+        Number of context rows per row inside the box.
     most : int, optional
-        How many at most.
+        Largest number of context rows.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class NearestContext:
         self._starts: Indices = self._stops - sizes
         self._low = np.minimum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns
         self._high = np.maximum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns
-        self._found: dict[Box, Indices] = {}  # a box is asked for once per kernel and output
+        self._found: dict[Box, Indices] = {}  # by box, as every kernel and output asks for the same ones
 
     def __call__(self, box: Box) -> Indices:
         """Indices of the context rows of a box, nearest first."""
@@ -66,18 +66,18 @@ class NearestContext:
         if wanted == 0 or not box.sides:
             return np.empty(0, dtype=np.intp)
         bounds = self._squared_gaps(box, self._low, self._high)
-        reach = self._reach(box, bounds, wanted)
-        near = np.flatnonzero(bounds <= reach)
-        found, distances = self._outside(box, near[np.argsort(bounds[near], kind="stable")], reach)
-        if found.size > wanted:  # sorting all would be the larger part of the work
+        radius = self._squared_radius(box, bounds, wanted)
+        near = np.flatnonzero(bounds <= radius)
+        found, distances = self._outside(box, near[np.argsort(bounds[near], kind="stable")], radius)
+        if found.size > wanted:  # sorting all of them would take longer than the search
             close = np.flatnonzero(distances <= np.partition(distances, wanted - 1)[wanted - 1])
             found, distances = found[close], distances[close]
         return found[np.argsort(distances, kind="stable")[:wanted]]
 
-    def _reach(self, box: Box, bounds: Array, wanted: int) -> float:
-        """A squared distance within which there are as many rows as wanted, because some tiles have them.
+    def _squared_radius(self, box: Box, bounds: Array, wanted: int) -> float:
+        """A squared distance from the box within which the nearest tiles have at least ``wanted`` rows.
 
-        ``bounds`` are the tiles' own distances, and the nearest tiles are asked.
+        ``bounds`` are the squared distances of the tiles. Infinite if the nearest tiles have too few rows.
         """
         enough = int(_FIRST * wanted * bounds.size / self._order.size) + 2
         if enough >= bounds.size:
@@ -85,19 +85,22 @@ class NearestContext:
         _, distances = self._outside(box, np.argpartition(bounds, enough)[:enough], np.inf)
         return float(np.partition(distances, wanted - 1)[wanted - 1]) if distances.size >= wanted else np.inf
 
-    def _outside(self, box: Box, tiles: Indices, reach: float) -> tuple[Indices, Array]:
-        """The rows of some tiles outside the box and within a squared distance of it, and their squared distances."""
+    def _outside(self, box: Box, tiles: Indices, radius: float) -> tuple[Indices, Array]:
+        """Rows of these tiles outside the box and within the squared ``radius`` of it, and their squared distances."""
         if tiles.size == self._starts.size:
-            places, squared = self._distances(box, self._columns, None, reach)
+            places, squared = self._distances(box, self._columns, None, radius)
         else:
             starts, sizes = self._starts[tiles], self._stops[tiles] - self._starts[tiles]
             before = np.cumsum(sizes) - sizes  # rows of the tiles ahead
             spans = np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
-            places, squared = self._distances(box, self._columns, spans, reach)
+            places, squared = self._distances(box, self._columns, spans, radius)
         return self._order[places], squared
 
-    def _distances(self, box: Box, columns: Array, places: Indices | None, reach: float) -> tuple[Indices, Array]:
-        """Which of the places (all: None) lie outside the box and within reach, and their squared distances."""
+    def _distances(self, box: Box, columns: Array, places: Indices | None, radius: float) -> tuple[Indices, Array]:
+        """The places outside the box and within the squared ``radius`` of it, and their squared distances.
+
+        ``places`` are positions in ``columns``, None for all of them.
+        """
         if places is None:
             squared, inside = np.zeros(columns.shape[1]), np.ones(columns.shape[1], dtype=bool)
         else:
@@ -109,12 +112,12 @@ class NearestContext:
             gap = np.maximum(np.maximum(below, above, out=above), 0.0, out=above)
             gap /= self._scales[axis]
             squared += np.square(gap, out=gap)
-            if reach < np.inf:  # rows too far along the first axes need not be looked at along the others
-                near = np.flatnonzero(squared <= reach)
+            if radius < np.inf:  # rows too far off along the first axes are dropped before the next axis
+                near = np.flatnonzero(squared <= radius)
                 if near.size < 0.7 * squared.size:
                     places = near if places is None else places[near]
                     squared, inside = squared[near], inside[near]
-        chosen = np.flatnonzero(~inside & (squared <= reach))
+        chosen = np.flatnonzero(~inside & (squared <= radius))
         return chosen if places is None else places[chosen], squared[chosen]
 
     def _squared_gaps(self, box: Box, bottom: Array, top: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Region graphs: the boxes that a network will be built over, and the rows in each."""
+"""Region graphs: boxes, the rows in each, and the alternative ways to cut them. Networks are built over them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A box, the rows inside it, and the alternative ways to cut it (none: a leaf region).
+    """A box, the rows inside it, and the alternative ways to cut it.
 
-    ``whole`` marks a region that is offered uncut as well as cut.
+    Without partitions it is a leaf region. ``whole`` marks a region that is both: experts on all of its rows are one
+    more alternative besides its partitions.
     """
 
     box: Box
@@ -35,7 +36,7 @@ class Region:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether experts stand here."""
+        """Whether the region has experts of its own."""
         return self.whole or not self.partitions
 
 
@@ -59,7 +60,7 @@ def leaf_regions(root: Region) -> list[Region]:
 
 
 def tiling(root: Region) -> list[Region]:
-    """Regions without overlap that cover all rows: following the first partition of each to the end."""
+    """Regions that cover all rows without overlap: each region is cut by its first partition until none is left."""
     tiles, stack = [], [root]
     while stack:
         region = stack.pop()
@@ -78,19 +79,20 @@ class Cut:
     at: tuple[float, ...]
 
 
+# ``propose(box, rows, depth)``: the alternative cuts of a region; none for a leaf region.
 Proposer: TypeAlias = Callable[[Box, Indices, int], list[Cut]]
 
-# How much a region graph may hold: every region counts as its rows and 50 more, for itself. All together may be 256
-# times the rows, or a million where that is more: up to 667 alternatives for each of 1,500 rows. A fit takes about as
-# many times as long as one without alternatives.
-_MOST_TIMES_ROWS = 256
-_ALWAYS_ALLOWED = 1_000_000
-_ROWS_PER_REGION = 50
-MOST_CUTS = _ALWAYS_ALLOWED // _ROWS_PER_REGION  # alternatives of one region: more would be too many in any graph
+# The size of a region graph is the sum over its regions of their rows plus 50. It may be 256 times the number of
+# training rows, or a million if that is more (so each of 1,500 rows may lie in up to 667 regions). The time of a fit
+# grows in proportion to the size.
+_MOST_TIMES_ROWS = 256  # size per training row
+_ALWAYS_ALLOWED = 1_000_000  # size
+_ROWS_PER_REGION = 50  # added to the rows of each region
+MOST_CUTS = _ALWAYS_ALLOWED // _ROWS_PER_REGION  # alternative cuts of one region; more are too many in any graph
 
 
 def too_many_regions(n_rows: int, n_regions: int) -> ValueError:
-    """The error for alternative cuts that multiply out of hand."""
+    """The error for a region graph that is too large, with the number of its regions when it was given up."""
     return ValueError(
         f"alternative cuts make too many regions of {n_rows:,} rows, more than {n_regions:,}; "
         "lower n_partitions, widen spacing or raise max_leaf_size"
@@ -100,11 +102,16 @@ def too_many_regions(n_rows: int, n_regions: int) -> ValueError:
 def grow(X: Array, propose: Proposer) -> Region:
     """Grow a region graph from the whole space.
 
-    ``propose(box, rows, depth)`` lists the cuts of a region so many cuts below the root (none: a leaf region).
+    Regions with equal boxes are one region. Regions are cut breadth first, so that a strategy which draws from a
+    generator draws in a fixed order. Alternative cuts multiply from level to level: the graph is refused as soon as it
+    is too large (see the constants above).
 
-    Regions with equal boxes are one region. Parents are grown before their parts, breadth first, so a strategy that
-    draws from a generator draws in a fixed order. Alternative cuts multiply from level to level: a graph that outgrows
-    256 times the rows, and a million, is refused on the way.
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    propose : callable
+        ``propose(box, rows, depth)`` lists the alternative cuts of a region, none for a leaf region; ``depth`` is the
+        number of cuts between the region and the root.
     """
     allowed = max(_ALWAYS_ALLOWED, _MOST_TIMES_ROWS * X.shape[0])
     held = 0

@@ -26,7 +26,7 @@ class Strategy(Protocol):
         """The region graph of these rows."""
 
     def in_metric(self, length_scales: Array, units: Array) -> Strategy:
-        """The same strategy for inputs divided by ``units``, whose kernels have learnt these length-scales."""
+        """The same strategy for inputs divided by ``units``; ``length_scales`` are those learnt from such inputs."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Compact:
     length_scales : sequence of float, optional
         One per input, in the units of X. By default all one, or in an estimator those that its kernels learn.
     n_partitions : int
-        Alternative cuts of every region: along the next widest sides and, where inputs are few, at other quantiles of
-        the widest. The number of regions grows as a power of it.
+        Alternative cuts of every region: along the next widest sides and, if there are fewer inputs than this, at other
+        quantiles of the widest. The number of regions grows as a power of it.
     whole_size : int
-        A set with more rows than ``max_leaf_size`` but no more than this is cheap enough to be offered uncut, and cut
-        once along every input: the evidence decides.
+        A set of up to this many rows, but more than ``max_leaf_size``, is modelled uncut as well, and with one cut
+        along every input; the evidence weighs these alternatives.
     """
 
     max_leaf_size: int
@@ -53,13 +53,13 @@ class Compact:
     whole_size: int = 0
 
     def in_metric(self, length_scales: Array, units: Array) -> Compact:
-        """By the learnt length-scales, unless others were given."""
+        """With the learnt length-scales, unless ``length_scales`` were given."""
         if self.length_scales is None:
             return replace(self, length_scales=length_scales.tolist())
         given = np.asarray(self.length_scales, dtype=float)
         return replace(self, length_scales=(given / units).tolist()) if given.shape == units.shape else self
 
-    # a cut that leaves a part smaller than this share is taken only if no axis offers a better one
+    # share of the rows: a cut whose smaller part has less is taken only if no axis offers a better one
     _SMALLEST_PART = 0.2
 
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
@@ -79,17 +79,17 @@ class Compact:
             widths = _extents(inside) / scales
             order = [int(axis) for axis in np.argsort(-widths, kind="stable") if widths[axis] > 0]
             cuts = self._cuts(inside, order, [0.5], n_cuts)
-            if len(cuts) < self.n_partitions:  # few inputs: other positions along the widest
+            if len(cuts) < self.n_partitions:  # too few inputs: other quantiles of the widest side
                 spread = np.arange(1, self.n_partitions + 1) / (self.n_partitions + 1)
-                others = sorted(spread[spread != 0.5], key=lambda level: abs(level - 0.5))
-                cuts += [cut for cut in self._cuts(inside, order[:1], others, n_cuts) if cut not in cuts]
+                levels = sorted(spread[spread != 0.5], key=lambda level: abs(level - 0.5))
+                cuts += [cut for cut in self._cuts(inside, order[:1], levels, n_cuts) if cut not in cuts]
             return cuts[:n_cuts]
 
         root = grow(X, propose)
         return replace(root, whole=True) if small and root.partitions else root
 
     def _cuts(self, inside: Array, order: Sequence[int], levels: Sequence[float], wanted: int) -> list[Cut]:
-        """So many cuts, if there are, by preference: widest axes first, lopsided cuts last."""
+        """Up to ``wanted`` fair cuts, widest axes first; if there are fewer, lopsided cuts follow them."""
         fair: list[Cut] = []
         lopsided: list[Cut] = []
         for axis in order:
@@ -102,24 +102,24 @@ class Compact:
 
 
 def _extents(rows: Array) -> Array:
-    """Largest minus smallest value of each column; many rows side by side make one long row, which is faster."""
+    """Largest minus smallest value of each column. 64 rows are laid side by side, as NumPy is faster on long rows."""
     n, d = rows.shape
-    block = 64
-    whole = rows[: n - n % block].reshape(-1, block * d)
-    parts = [rows[n - n % block :]]
+    joined = 64
+    whole = rows[: n - n % joined].reshape(-1, joined * d)
+    parts = [rows[n - n % joined :]]
     if whole.size:
-        parts += [whole.min(axis=0).reshape(block, d), whole.max(axis=0).reshape(block, d)]
+        parts += [whole.min(axis=0).reshape(joined, d), whole.max(axis=0).reshape(joined, d)]
     return np.asarray(np.ptp(np.concatenate(parts), axis=0))
 
 
 def cut_between_values(values: Array, level: float) -> tuple[float, float]:
-    """A position between two different values, nearest to a quantile, and the share of the smaller side.
+    """The cut between two different values nearest to the quantile ``level``, and the share of the smaller side.
 
     Equal values are never separated, so rows seen later with one of these values go the same way.
     """
     ordered = np.sort(values)
     n = ordered.size
-    ends = np.flatnonzero(np.diff(ordered) > 0)  # a cut after position i separates
+    ends = np.flatnonzero(np.diff(ordered) > 0)  # after these positions the value changes
     end = int(ends[np.argmin(np.abs(ends + 1 - level * n))])
     low, high = float(ordered[end]), float(ordered[end + 1])
     middle = low + 0.5 * (high - low)
@@ -154,7 +154,7 @@ class RandomAxes:
         as_count(self.n_partitions, "n_partitions", 1)
 
     def in_metric(self, length_scales: Array, units: Array) -> RandomAxes:
-        """Spacings are given in the units of X."""
+        """With the spacing, which is in the units of X, divided by ``units``."""
         if self.spacing is None or np.asarray(self.spacing).shape not in ((), units.shape):
             return self
         return replace(self, spacing=(np.asarray(self.spacing, dtype=float) / units).tolist())
@@ -177,13 +177,13 @@ class RandomAxes:
                 if last - first > MOST_CUTS:
                     raise too_many_regions(X.shape[0], last - first)
                 grid = lowest[axis] + spacing * np.arange(max(first, 1), last + 1)
-            # both sides of a cut must hold rows, or cutting would never end
+            # both sides of a cut must hold rows, or regions would be cut without end
             return np.unique(grid[(grid >= low) & (grid < high)])
 
         def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
             if rows.size <= self.max_leaf_size:
                 return []
-            for axis in rng.permutation(X.shape[1]):  # the first that can be cut
+            for axis in rng.permutation(X.shape[1]):  # the first of them that can be cut
                 cuts = [Cut(int(axis), (float(at),)) for at in positions(X[rows, axis], int(axis))]
                 if cuts:
                     return cuts
@@ -203,9 +203,9 @@ class EqualWidth:
     n_parts : int
         Sub-regions per partition (the paper's experiments use 4).
     depth : int, optional
-        How many cuts lie above a leaf region at most; no limit by default.
+        Most cuts between the root and a leaf region; no limit by default.
     n_partitions : int
-        Alternative partitions under the root, their cuts shifted against each other by equal shares of a width.
+        Alternative partitions of the root; the cuts of each lie ``1/n_partitions`` of a width above the last one's.
     """
 
     max_leaf_size: int
@@ -220,7 +220,7 @@ class EqualWidth:
             as_count(self.depth, "depth", 0)
 
     def in_metric(self, length_scales: Array, units: Array) -> EqualWidth:
-        """Widths are shares of each region's own: the same in any units."""
+        """Itself: the widths are shares of each region's width, so they have no units."""
         return self
 
     def regions(self, X: Array, rng: np.random.Generator) -> Region:
@@ -229,7 +229,7 @@ class EqualWidth:
         def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
             if rows.size <= self.max_leaf_size or depth == self.depth:
                 return []
-            for axis in rng.permutation(X.shape[1]):  # the first that can be cut
+            for axis in rng.permutation(X.shape[1]):  # the first of them that can be cut
                 low, high = float(X[rows, axis].min()), float(X[rows, axis].max())
                 width = (high - low) / self.n_parts
                 inner = low + width * np.arange(1, self.n_parts)
