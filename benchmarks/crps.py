@@ -11,7 +11,6 @@ and by the table.
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import resource
 import time
@@ -20,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+import reporting
 from spngp import metrics
 from spngp import mixture_spread as _spread
 from spngp._support.types import Array
@@ -86,7 +86,7 @@ def compare_few(size: int, n: int = 2000) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--components", type=int, default=336)
     arguments = parser.parse_args()
@@ -102,4 +102,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

@@ -9,7 +9,6 @@ is checked out and compiled in a temporary folder. Exit code 1 if any relative d
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
+import reporting
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = ("yacht", "energy", "concrete", "airfoil", "ccpp", "kin40k")
@@ -55,13 +56,13 @@ def largest_difference(now: np.ndarray, before: np.ndarray) -> float:
     return float(np.max(np.abs(now - before)) / np.max(np.abs(before)))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--against", required=True, metavar="COMMIT")
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--rows", type=int, default=10_000, help="of each set at most")
     parser.add_argument("--tolerance", type=float, default=1e-10)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "before"
@@ -93,4 +94,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    reporting.run(main)

@@ -15,6 +15,7 @@ from spngp._support.types import Array
 from spngp.estimators.scaling import Scaling
 from spngp.gp import ExactGP
 from spngp.kernels import Kernel, Parameter
+from spngp.kernels.names import labels
 from spngp.learning import FOR_GIVEN_KERNELS, Effort, Plan, defaults
 from spngp.structure import Strategy
 
@@ -61,7 +62,7 @@ class Request:
             units=scaling.units,
             input_spreads=scaling.input_spreads,
             output_spreads=scaling.output_spreads,
-            labels=defaults.labels([gp.kernel for gp in starts[0]]),
+            labels=labels([gp.kernel for gp in starts[0]]),
             templates=starts,
             strategy=lambda length_scales: self.strategy.in_metric(length_scales, inputs.scale),
             hyperparameters=self.hyperparameters,

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
 from spngp.kernels import Kernel, Matern, Parameter, SquaredExponential, from_sklearn
-from spngp.kernels.names import labels as labels
 
 NOISE_STD_FLOOR = 0.01  # standard deviations of the output; without a floor, repeated rows drive the noise to zero
 NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
