@@ -30,7 +30,7 @@ from spngp.gp.optimisation import Block, Convergence
 from spngp.kernels import Kernel, Parameter
 from spngp.learning import defaults, metric
 from spngp.learning.blocks import blocks_of, observed
-from spngp.learning.tied import tied_prior
+from spngp.learning.search import tied_prior
 from spngp.learning.tied_evidence import fit_tied
 from spngp.network.units import Units
 from spngp.predictive import GaussianMixture

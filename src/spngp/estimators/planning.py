@@ -32,6 +32,8 @@ class Request:
         Given the number of inputs d, the kernels for d standardised inputs.
     strategy : Strategy
         How to cut, in the units of X.
+    searches : bool
+        Whether default kernels may get further parts for what residuals show.
     overlap, margin : optional
         Context rows per own row, or a distance in the units of X. Giving both is an error; with neither, the default
         overlap is used.
@@ -44,6 +46,7 @@ class Request:
     kernels: Any
     default_kernels: Callable[[int], list[Kernel]]
     strategy: Strategy
+    searches: bool
     hyperparameters: str
     overlap: float | None
     margin: Any
@@ -71,6 +74,7 @@ class Request:
             block_size=self.strategy.max_leaf_size,
             budget=Budget.of(self.memory_limit, n_threads(self.n_jobs)),
             learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
+            searches=self.kernels is None and self.searches,
             doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
             n_jobs=self.n_jobs,
             **asdict(effort_for(self.kernels)),

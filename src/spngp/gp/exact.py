@@ -109,6 +109,14 @@ class ExactGP(Prior):
         gp._noise = self._noise.with_theta(theta[split:])
         return gp
 
+    def with_kernel(self, kernel: Kernel) -> ExactGP:
+        """The prior with another kernel and the same noise, its bounds included."""
+        gp = object.__new__(ExactGP)
+        gp.__dict__.update(self.__dict__)
+        gp._forget()
+        gp.kernel = kernel
+        return gp
+
     def condition(
         self,
         X: Any,

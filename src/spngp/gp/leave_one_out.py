@@ -63,3 +63,19 @@ def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
     gp._present_factor().solve(columns)
     precision = np.einsum("ij,ij->j", columns, columns)
     return gp._alpha[rows] / precision, np.maximum(1.0 / precision - gp._noise_per_row()[rows], 0.0)
+
+
+def standardised_residuals(gp: ExactGP, X: Array, y: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    """Leave-one-out residuals of rows over their standard deviations, and draws of what the prior ``gp`` expects.
+
+    Shape (n, 1 + n_draws), the rows' residuals first. Closed form: with alpha = C⁻¹y they are alpha_i / √(C⁻¹)_ii; and
+    for y drawn from the GP, alpha is L⁻ᵀ times white noise.
+    """
+    square = gp.condition(X, y)._present_factor()
+    alphas = np.empty((y.size, 1 + n_draws), order="F")
+    alphas[:, 0] = y
+    square.solve(alphas[:, 0])
+    alphas[:, 1:] = rng.standard_normal((y.size, n_draws))
+    square.solve_transposed(alphas)
+    square.bound_invert()()  # the factor was made for this
+    return alphas / np.sqrt(square.diagonal)[:, np.newaxis]

@@ -26,6 +26,8 @@ class Effort:
     ----------
     subset_size : int
         Rows of the random subset that tied parameters are first learnt from.
+    judged_size : int
+        Rows on which evidences of what was learnt from the subset are compared.
     n_sampled_regions : int
         Number of random regions that tied parameters are then learnt from.
     n_rounds : int
@@ -43,6 +45,7 @@ class Effort:
     """
 
     subset_size: int = 500
+    judged_size: int = 1500
     n_sampled_regions: int = 12
     n_rounds: int = 2
     prior_std: float = 0.5
@@ -89,6 +92,8 @@ class Plan(Effort):
         Whether the noise may have another shape than a Gaussian's.
     doubts_outliers : bool
         Whether outputs may come into doubt and get a noise variance of their own.
+    searches : bool
+        Whether kernels may get further parts for what residuals show; only default kernels do.
     n_jobs : int or None
         Number of threads.
     """
@@ -105,6 +110,7 @@ class Plan(Effort):
     block_size: int
     learns_noise_shape: bool = False
     doubts_outliers: bool = False
+    searches: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
 

@@ -6,6 +6,7 @@ from a random subset of the rows, then from some regions, whose dense rows show 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -13,20 +14,17 @@ from typing import TypeAlias
 import numpy as np
 
 from spngp._support.progress import Progress
-from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
-from spngp.gp.optimisation import Block, Convergence, GaussianPrior
-from spngp.kernels.parameter import Identity
+from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
-from spngp.learning.plan import Effort, Plan
-from spngp.learning.tied_evidence import fit_tied
+from spngp.learning.plan import Plan
+from spngp.learning.search import Alternatives, SearchEffort, fit, search
+from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
 
-# Where all rows are one region, length-scales × 0.2 are also tried, scored on 250 rows after 25 evaluations.
-_SHORTER = 0.2  # factor of the length-scales
-_TRIED_ROWS = 250  # rows
-_TRIED_EVALUATIONS = 25  # evaluations of the evidence
+_AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after the first stage
+_AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again without outputs in doubt, from where they were
 
 # Given the root region: groups of rows to learn from.
@@ -39,8 +37,10 @@ class Tied:
 
     Attributes
     ----------
+    starts : list of list of ExactGP
+        For each output, one prior per kernel: where training began.
     gps : list of list of ExactGP
-        For each output, one prior per kernel: experts start from it.
+        The same with the parameters learnt: experts start from it.
     regions : Region
         The root of the region graph, cut in the metric of these kernels.
     scales : ndarray
@@ -49,6 +49,7 @@ class Tied:
         Rows that the parameters were last learnt from, region by region.
     """
 
+    starts: list[list[ExactGP]]
     gps: list[list[ExactGP]]
     regions: Region
     scales: Array
@@ -59,20 +60,26 @@ def learn_tied(
     X: Array, Y: Array, plan: Plan, rng: np.random.Generator, convergence: Convergence, progress: Progress
 ) -> Tied:
     """Cut the space, then in each stage learn the parameters and cut it anew."""
-    tied = [list(templates) for templates in plan.templates]
-    scales = metric(tied, plan.input_spreads)
+    known = [Alternatives(list(templates), list(templates)) for templates in plan.templates]
+    scales = metric([own.gps for own in known], plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
     sampled: list[Indices] = []
-    for sample, evaluations in _stages(plan, regions):
-        progress.stage("tied parameters", len(tied))
+    left: dict[int, list[Finding]] = {}
+    stages = _stages(plan, regions)
+    for i, (sample, evaluations) in enumerate(stages):
+        progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
-        for k in range(len(tied)):
+        for k in range(len(known)):
             blocks = blocks_of(sampled, X, Y[:, k])
-            tied[k] = _fit_output(tied[k], k, blocks, evaluations, plan, convergence, regions.is_leaf)
+            known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
+            if plan.searches and blocks and i in (0, len(stages) - 1):
+                effort = _AT_FIRST if i == 0 else _AT_LAST
+                known[k], left[k] = _searched(known[k], X, Y[:, k], blocks, effort, plan, copy.deepcopy(rng))
             progress.advance()
-        scales = metric(tied, plan.input_spreads)
+        scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
-    return Tied(tied, regions, scales, sampled)
+    warn_of_structure([finding for k in sorted(left) for finding in left[k]])
+    return Tied([own.starts for own in known], [own.gps for own in known], regions, scales, sampled)
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
@@ -83,10 +90,25 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
     gps = list(tied.gps)
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
-            gps[k] = _fit_output(
-                gps[k], k, blocks_of(tied.sampled, X, Y[:, k]), _EVALUATIONS_AGAIN, plan, Convergence(), False
-            )
+            blocks, known = blocks_of(tied.sampled, X, Y[:, k]), Alternatives(tied.starts[k], gps[k])
+            gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
     return replace(tied, gps=gps)
+
+
+def _searched(
+    known: Alternatives,
+    X: Array,
+    y: Array,
+    blocks: Sequence[Block],
+    effort: SearchEffort,
+    plan: Plan,
+    rng: np.random.Generator,
+) -> tuple[Alternatives, list[Finding]]:
+    """The search after a stage; on one larger block where the stage had but a subset."""
+    judges = blocks
+    if len(blocks) == 1 and blocks[0][1].size < np.count_nonzero(~np.isnan(y)):
+        judges = blocks_of([at_most(np.flatnonzero(~np.isnan(y)), plan.judged_size, rng)], X, y)
+    return search(known, blocks, judges, effort, plan, rng)
 
 
 def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
@@ -121,77 +143,3 @@ def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array) -> Array:
     for experts in tied:
         slopes += np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts], axis=0)
     return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12 / spreads**2))
-
-
-def _fit_output(
-    experts: Sequence[ExactGP],
-    output: int,
-    blocks: Sequence[Block],
-    evaluations: int,
-    plan: Plan,
-    convergence: Convergence,
-    alone: bool,
-) -> list[ExactGP]:
-    """Each expert's parameters, tied over all blocks; threads share the blocks, or the experts if there is one block.
-
-    Experts of different kernels share no parameters, and each maximises its own evidence. In their joint evidence, one
-    that starts worse has a responsibility near zero, so its gradient is near zero too, and it would not move.
-    """
-    if not blocks:
-        return list(experts)
-    priors = [tied_prior(gp, plan) for gp in plan.templates[output]]
-    over_blocks, over_templates = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
-
-    def fit(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
-        start, prior = task
-        return fit_tied(
-            [start],
-            blocks,
-            evaluations,
-            priors=[prior],
-            tolerance=plan.tolerance,
-            n_jobs=over_blocks,
-            convergence=convergence,
-        )[0]
-
-    def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
-        start, prior = task
-        return _evidence(fit_tied([start], some, _TRIED_EVALUATIONS, priors=[prior])[0], some)
-
-    starts = list(experts)
-    if alone and len(blocks) == 1:
-        # the evidence has several maxima, and the one near long length-scales may explain all variation as noise
-        some = [_evenly(blocks[0], _TRIED_ROWS)]
-        tasks = [(gp, prior) for gp, prior in zip(experts, priors, strict=True)]
-        tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
-        found = map_leaves(tried, tasks, over_templates)
-        shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
-        starts = [tasks[j + len(experts) * bool(better)][0] for j, better in enumerate(shorter)]
-    return map_leaves(fit, list(zip(starts, priors, strict=True)), over_templates)
-
-
-def _evenly(block: Block, count: int) -> Block:
-    """At most ``count`` rows of the block, evenly spaced."""
-    step = -(-block[1].size // count)
-    return np.ascontiguousarray(block[0][::step]), block[1][::step].copy()
-
-
-def _with_shorter_scales(gp: ExactGP) -> ExactGP:
-    shift = [np.log(_SHORTER) if which.role == "length_scale" else 0.0 for which in gp.free_parameters]
-    return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
-
-
-def _evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
-    return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
-
-
-def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
-    """What holds tied variances near their start.
-
-    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone.
-    """
-
-    def std(which: Identity) -> float:
-        return effort.variance_prior_std if which.role == "variance" else np.inf
-
-    return GaussianPrior.of(start, std)

@@ -1,0 +1,242 @@
+"""The search for tied parameters: maxima of the evidence, and what none of them has seen.
+
+From where a kernel over all inputs starts, the gradient shows no way to structure that is fine along one of them: the
+evidence then has a maximum that calls it noise. So residuals of what was found are screened
+(:mod:`spngp.learning.structure_left`), and kernels get a further part, short along the inputs found and long along all
+others, if the evidence is for it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spngp._support.threads import map_leaves
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block, Convergence, GaussianPrior
+from spngp.kernels.parameter import Identity
+from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
+from spngp.learning.plan import Effort, Plan
+from spngp.learning.structure_left import Finding, structure_left
+from spngp.learning.tied_evidence import fit_tied
+
+# Where all rows are one region, length-scales × 0.2 are also tried, scored on 250 rows after 25 evaluations.
+_SHORTER = 0.2  # factor of the length-scales
+_TRIED_ROWS = 250  # rows
+_TRIED_EVALUATIONS = 25  # evaluations of the evidence
+_MOST_FINDINGS = 2  # that become further parts at once
+_MOST_PARTS = 5  # of a kernel; time grows with them
+_LEAST_GAIN = 10.0  # nats that further parts must gain, since they have parameters of their own
+_LEAST_GAIN_PER_ROW = 0.01  # nats per row that they must gain
+_LEAST_NOISE = 1.5  # times its lower bound, for residuals to be screened
+_IDLE = 1.0  # nats: what a part may be worth to be dropped
+_MOST_ROWS = 2000  # that are screened
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """Kernels of one output under tied parameters.
+
+    Attributes
+    ----------
+    starts : list of ExactGP
+        Where training began, which is where priors are centred.
+    gps : list of ExactGP
+        Where it stands.
+    """
+
+    starts: list[ExactGP]
+    gps: list[ExactGP]
+
+
+@dataclass(frozen=True)
+class SearchEffort:
+    """How hard to search.
+
+    Attributes
+    ----------
+    searches : int
+        One after the other, at most, while something is found.
+    evaluations : int
+        Of the evidence, at most, to learn a further part.
+    least_share : float
+        Of the residuals' variance, for which a further part is tried.
+    """
+
+    searches: int
+    evaluations: int
+    least_share: float
+
+
+def fit(
+    known: Alternatives, blocks: Sequence[Block], evaluations: int, plan: Plan, convergence: Convergence, alone: bool
+) -> Alternatives:
+    """Each kernel tied over all blocks: in parallel over blocks, or over kernels if there is one block.
+
+    Kernels share no parameters, and each climbs its own evidence: in their joint evidence one that starts behind has
+    no responsibility, hence no gradient, and would be left where it is.
+    """
+    if not blocks:
+        return known
+    priors = [tied_prior(gp, plan) for gp in known.starts]
+    over_blocks, over_kernels = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
+
+    def climb(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
+        gp, prior = task
+        return fit_tied(
+            [gp],
+            blocks,
+            evaluations,
+            priors=[prior],
+            tolerance=plan.tolerance,
+            n_jobs=over_blocks,
+            convergence=convergence,
+        )[0]
+
+    def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
+        gp, prior = task
+        return evidence(fit_tied([gp], some, _TRIED_EVALUATIONS, priors=[prior])[0], some)
+
+    begin = list(known.gps)
+    if alone and len(blocks) == 1:
+        # evidence has several peaks, and the one found from long length-scales may call everything noise
+        some = [_evenly(blocks[0], _TRIED_ROWS)]
+        tasks = [(gp, prior) for gp, prior in zip(known.gps, priors, strict=True)]
+        tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
+        found = map_leaves(tried, tasks, over_kernels)
+        shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
+        begin = [tasks[j + len(begin) * bool(better)][0] for j, better in enumerate(shorter)]
+    return Alternatives(known.starts, map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
+
+
+def search(
+    known: Alternatives,
+    blocks: Sequence[Block],
+    judges: Sequence[Block],
+    effort: SearchEffort,
+    plan: Plan,
+    rng: np.random.Generator,
+) -> tuple[Alternatives, list[Finding]]:
+    """Kernels with further parts for what residuals on ``judges`` show, and what the likeliest of them still leaves.
+
+    Parts are learnt from ``blocks``; evidences are compared on ``judges``, all on the same rows. A kernel is extended
+    only if it then is as likely as the best before: else it would but change where regions are cut.
+    """
+    judges = _at_most(judges)
+    least_gain = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * sum(y.size for _, y in judges))
+    for searches_left in reversed(range(effort.searches + 1)):
+        findings = map_leaves(lambda gp: _screen(gp, judges, effort, copy.deepcopy(rng)), known.gps, plan.n_jobs)
+        if not any(findings):
+            return known, []
+        values = map_leaves(lambda gp: evidence(gp, judges), known.gps, plan.n_jobs)
+        left = findings[int(np.argmax(values))]
+        if not searches_left:
+            break
+        bars = least_gain, max(values)
+        tasks = [
+            (start, gp, value, shown, blocks, judges, bars, effort, plan)
+            for start, gp, value, shown in zip(known.starts, known.gps, values, findings, strict=True)
+        ]
+        found = map_leaves(lambda task: _extend(*task), tasks, plan.n_jobs)
+        extended = Alternatives([start for start, _ in found], [gp for _, gp in found])
+        if all(gp is before for gp, before in zip(extended.gps, known.gps, strict=True)):
+            break
+        known = extended
+    return known, left
+
+
+def _screen(gp: ExactGP, judges: Sequence[Block], effort: SearchEffort, rng: np.random.Generator) -> list[Finding]:
+    """What residuals show; nothing where there is no noise, since what was missed is called noise."""
+    room = _MOST_PARTS - len(parts_of(gp))
+    if room <= 0 or (not gp.noise_is_fixed and np.log(gp.noise_variance / _LEAST_NOISE) < gp.bounds[-1, 0]):
+        return []
+    return structure_left(gp, judges, min(_MOST_FINDINGS, room), effort.least_share, rng)
+
+
+def _extend(
+    start: ExactGP,
+    gp: ExactGP,
+    before: float,
+    findings: Sequence[Finding],
+    blocks: Sequence[Block],
+    judges: Sequence[Block],
+    bars: tuple[float, float],
+    effort: SearchEffort,
+    plan: Plan,
+) -> tuple[ExactGP, ExactGP]:
+    """Where training of a kernel began and where it stands, with parts for the findings if the evidence is for them.
+
+    ``bars`` are what further parts must gain as they are proposed, and the evidence they must reach when learnt.
+    """
+    if not findings:
+        return start, gp
+    d = blocks[0][0].shape[1]
+    proposed_start, proposed = start, gp
+    for finding in findings:
+        variance = finding.share * proposed.noise_variance
+        proposed_start = with_part(proposed_start, d, finding, variance)
+        proposed = with_less_noise(with_part(proposed, d, finding, variance), finding.share)
+    value = evidence(proposed, judges)
+    if value < before + bars[0]:
+        return start, gp
+    prior = tied_prior(proposed_start, plan)
+    learnt = fit_tied([proposed], blocks, effort.evaluations, priors=[prior])[0]
+    rougher = with_rougher_parts(learnt, len(findings))
+    # what few rows do not show is lost when learnt from them: then the proposal itself is better
+    candidates = [(value, proposed), (evidence(learnt, judges), learnt), (evidence(rougher, judges), rougher)]
+    value, best = max(candidates, key=lambda candidate: candidate[0])
+    if value < bars[1]:
+        return start, gp
+    if best is rougher:
+        proposed_start = with_rougher_parts(proposed_start, len(findings))
+    return _without_idle_parts(proposed_start, best, blocks)
+
+
+def _without_idle_parts(start: ExactGP, gp: ExactGP, blocks: Sequence[Block]) -> tuple[ExactGP, ExactGP]:
+    """Without parts that the evidence does not miss."""
+    value = evidence(gp, blocks)
+    for index in reversed(range(len(parts_of(gp)))):
+        if len(parts_of(gp)) > 1:
+            without = without_part(gp, index)
+            left = evidence(without, blocks)
+            if left > value - _IDLE:
+                start, gp, value = without_part(start, index), without, left
+    return start, gp
+
+
+def _at_most(judges: Sequence[Block]) -> list[Block]:
+    """Some of many blocks, evenly spaced, and some rows of a large one, so that screening takes a fraction of a fit."""
+    sizes = sum(y.size for _, y in judges)
+    chosen = judges[:: -(-sizes // _MOST_ROWS)] if len(judges) > 1 else judges
+    return [_evenly(block, _MOST_ROWS) if block[1].size > _MOST_ROWS else block for block in chosen]
+
+
+def _evenly(block: Block, count: int) -> Block:
+    """At most ``count`` rows of the block, evenly spaced."""
+    step = -(-block[1].size // count)
+    return np.ascontiguousarray(block[0][::step]), block[1][::step].copy()
+
+
+def _with_shorter_scales(gp: ExactGP) -> ExactGP:
+    shift = [np.log(_SHORTER) if which.role == "length_scale" else 0.0 for which in gp.free_parameters]
+    return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
+
+
+def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
+    """Log evidence of a prior on all blocks."""
+    return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
+
+
+def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
+    """What holds tied variances near their start.
+
+    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone.
+    """
+
+    def std(which: Identity) -> float:
+        return effort.variance_prior_std if which.role == "variance" else np.inf
+
+    return GaussianPrior.of(start, std)
