@@ -45,7 +45,8 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-PATHS = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+# but what the build writes
+PATHS = {module_name(path): path for path in sorted(ROOT.rglob("*.py")) if path.name != "_built.py"}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in PATHS.items()}
 
 

@@ -195,11 +195,11 @@ def test_quantiles_and_densities_take_rows_in_blocks_with_the_same_result():
     found = []
     assert peak_memory(lambda: found.append(mixture.quantile([0.3, 0.99]))) < 30e6
     for rows in (slice(0, 3), slice(2600, 2700), slice(3999, None)):
-        np.testing.assert_array_equal(found[0][rows], mixture.rows(rows).quantile([0.3, 0.99]))
+        np.testing.assert_array_equal(found[0][rows], mixture[rows].quantile([0.3, 0.99]))
     y = found[0][:, 1]
     for call in (mixture.logpdf, mixture.cdf):
         assert peak_memory(lambda call=call: call(y)) < 6e6
-        some = getattr(mixture.rows(slice(2600, 2700)), call.__name__)
+        some = getattr(mixture[2600:2700], call.__name__)
         np.testing.assert_array_equal(call(y)[2600:2700], some(y[2600:2700]))
     two_outputs = GaussianMixture(
         *(part.reshape(2000, 2, 100) for part in (mixture.log_weights, mixture.means, mixture.variances))
