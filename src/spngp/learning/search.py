@@ -103,7 +103,7 @@ def fit(
     begin = list(known.gps)
     if alone and len(blocks) == 1:
         # evidence has several peaks, and the one found from long length-scales may call everything noise
-        some = [_evenly(blocks[0], _TRIED_ROWS)]
+        some = [evenly(blocks[0], _TRIED_ROWS)]
         tasks = [(gp, prior) for gp, prior in zip(known.gps, priors, strict=True)]
         tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
         found = map_leaves(tried, tasks, over_kernels)
@@ -150,10 +150,9 @@ def search(
 
 def _screen(gp: ExactGP, judges: Sequence[Block], effort: SearchEffort, rng: np.random.Generator) -> list[Finding]:
     """What residuals show; nothing where there is no noise, since what was missed is called noise."""
-    room = _MOST_PARTS - len(parts_of(gp))
-    if room <= 0 or (not gp.noise_is_fixed and np.log(gp.noise_variance / _LEAST_NOISE) < gp.bounds[-1, 0]):
+    if not gp.noise_is_fixed and np.log(gp.noise_variance / _LEAST_NOISE) < gp.bounds[-1, 0]:
         return []
-    return structure_left(gp, judges, min(_MOST_FINDINGS, room), effort.least_share, rng)
+    return structure_left(gp, judges, _MOST_FINDINGS, effort.least_share, rng)
 
 
 def _extend(
@@ -171,6 +170,7 @@ def _extend(
 
     ``bars`` are what further parts must gain as they are proposed, and the evidence they must reach when learnt.
     """
+    findings = findings[: max(0, _MOST_PARTS - len(parts_of(gp)))]
     if not findings:
         return start, gp
     d = blocks[0][0].shape[1]
@@ -211,10 +211,10 @@ def _at_most(judges: Sequence[Block]) -> list[Block]:
     """Some of many blocks, evenly spaced, and some rows of a large one, so that screening takes a fraction of a fit."""
     sizes = sum(y.size for _, y in judges)
     chosen = judges[:: -(-sizes // _MOST_ROWS)] if len(judges) > 1 else judges
-    return [_evenly(block, _MOST_ROWS) if block[1].size > _MOST_ROWS else block for block in chosen]
+    return [evenly(block, _MOST_ROWS) if block[1].size > _MOST_ROWS else block for block in chosen]
 
 
-def _evenly(block: Block, count: int) -> Block:
+def evenly(block: Block, count: int) -> Block:
     """At most ``count`` rows of the block, evenly spaced."""
     step = -(-block[1].size // count)
     return np.ascontiguousarray(block[0][::step]), block[1][::step].copy()

@@ -19,13 +19,13 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
-from spngp.learning.search import Alternatives, SearchEffort, fit, search
+from spngp.learning.search import Alternatives, SearchEffort, evenly, fit, search
 from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
 
 _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after the first stage
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
-_EVALUATIONS_AGAIN = 20  # when parameters are learnt again without outputs in doubt, from where they were
+_EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were: without outputs in doubt, with parts
 
 # Given the root region: groups of rows to learn from.
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -104,11 +104,17 @@ def _searched(
     plan: Plan,
     rng: np.random.Generator,
 ) -> tuple[Alternatives, list[Finding]]:
-    """The search after a stage; on one larger block where the stage had but a subset."""
-    judges = blocks
-    if len(blocks) == 1 and blocks[0][1].size < np.count_nonzero(~np.isnan(y)):
-        judges = blocks_of([at_most(np.flatnonzero(~np.isnan(y)), plan.judged_size, rng)], X, y)
-    return search(known, blocks, judges, effort, plan, rng)
+    """The search after a stage: judged on one larger block where the stage had but a subset, learnt from a subset."""
+    observed = np.flatnonzero(~np.isnan(y))
+    if len(blocks) > 1:
+        return search(known, blocks, blocks, effort, plan, rng)
+    if blocks[0][1].size < observed.size:
+        judges = blocks_of([at_most(observed, plan.judged_size, rng)], X, y)
+        return search(known, blocks, judges, effort, plan, rng)
+    found, left = search(known, [evenly(blocks[0], plan.subset_size)], blocks, effort, plan, rng)
+    if any(gp is not before for gp, before in zip(found.gps, known.gps, strict=True)):
+        found = fit(found, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False)
+    return found, left
 
 
 def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
