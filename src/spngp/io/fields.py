@@ -36,7 +36,7 @@ _LARGEST_INT = 2**63  # NumPy's indices are smaller
 
 @dataclass(frozen=True)
 class _Fields:
-    """Attributes that a record must have, with their types and the checks of these, and a rule for others."""
+    """The attributes that a record must have, their types and type checks, and which further ones it may have."""
 
     types: Mapping[str, Any]
     checks: Mapping[str, Check]

@@ -14,9 +14,9 @@ from spngp.predictive import GaussianMixture
 from spngp.report.text import number, packed
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_SHOWN = 24  # inputs
+_SHOWN = 24  # inputs shown, at most
 _POINTS, _LEVELS = 72, 72
-_ROWS = 400  # of the data, as points or as a rug
+_ROWS = 400  # rows of the data shown, as points or as a rug, at most
 
 
 def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> dict[str, Any]:

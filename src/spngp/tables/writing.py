@@ -19,7 +19,7 @@ from spngp.tables.values import is_number
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet may run a text that begins with one
 
-_CELLS = 2**16  # of CSV written at a time: as Python objects and as text they take twenty times the memory of numbers
+_CELLS = 2**16  # cells of CSV written at once: as Python objects and text they take 20 times the memory of numbers
 
 
 class TableWriter:
@@ -35,7 +35,7 @@ class TableWriter:
     def open(path: str | Path, escape_formulas: bool = False) -> Iterator[TableWriter]:
         """A writer for a .csv or .parquet file, or for CSV on standard output (``-``).
 
-        The file takes its place when the block ends well; until then what was there stays.
+        The file is replaced when the ``with`` statement ends without an error; until then the old one stays.
 
         Parameters
         ----------
