@@ -42,7 +42,7 @@ class Repeats:
         return Repeats(weights, 0.0, weights.size, float(np.log(weights).sum()))
 
     def followed_by(self, other: Repeats) -> Repeats:
-        """These rows and then the others."""
+        """These rows followed by those of ``other``."""
         return Repeats(
             np.concatenate([self.counts, other.counts]),
             self.scatter + other.scatter,

@@ -111,8 +111,8 @@ class _Lines:
 def _write_whole(stream: Any, data: bytes) -> None:
     """Write every byte, or raise an error.
 
-    A raw stream may take less than it is given, as on a disk that fills up, or nothing at all, as a pipe that does not
-    block. A buffer around it is passed over: what it holds would fail once more when the process ends.
+    A raw stream may take fewer bytes than it is given (a full disk) or none (a non-blocking pipe). Bytes go to the raw
+    stream, not to the buffer around it, which would fail once more when the process ends.
     """
     stream = getattr(stream, "raw", stream)
     rest = memoryview(data)
