@@ -59,7 +59,7 @@ def sklearn(X: np.ndarray, y: np.ndarray, seed: int) -> Fitted:
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
     if len(y) > 1000:
-        raise NotImplementedError("an exact GP on so many rows takes many minutes")
+        raise NotImplementedError("an exact GP on this number of rows takes many minutes")
     kernel = ConstantKernel(1.0) * Matern(np.full(X.shape[1], np.sqrt(X.shape[1])), (1e-3, 1e3), nu=1.5) + WhiteKernel(
         0.05, (1e-4, 4.0)
     )

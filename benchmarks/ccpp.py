@@ -4,7 +4,7 @@
     SPNGP_DATA=../shared/data python benchmarks/ccpp.py rows
 
 ``splits`` compares, over many random 90/10 splits, the defaults with a plain setting: one Matérn-3/2 kernel, tied
-parameters, overlap 1, Gaussian noise and no doubt about outliers. With ``--gpboost`` so many of the splits that are
+parameters, overlap 1, Gaussian noise and no doubt about outliers. With ``--gpboost N`` the N splits that are
 easiest for the plain setting are also given to GPBoost (over a minute each). ``rows`` predicts every row once, by ten
 folds, and tells how the squared error is spread over rows. Nothing is chosen by either.
 """

@@ -82,7 +82,7 @@ MODELS = {"spngp": spngp, "lightgbm": accuracy.lightgbm, "ngboost": ngboost}
 def main(argv: list[str] | None = None) -> int:
     parser = reporting.parser(__doc__)
     parser.add_argument("--models", type=reporting.names, default=list(MODELS))
-    parser.add_argument("--rows", type=int, help="use only so many rows, drawn at random")
+    parser.add_argument("--rows", type=int, help="use only this number of rows, drawn at random")
     arguments = parser.parse_args(argv)
     warnings.simplefilter("ignore")  # of the encoder, whose options are being renamed
     columns, y = table()

@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=200, help="rounds at 250 rows, more below it (default 200)")
     rounds = parser.parse_args(argv).rounds
     heads = [f"{size}{'*' if size == INVERTED_WHOLE else ''}" for size in CANDIDATES]
-    print(f"{'n':>6}{'dpotri us':>11}   ours / dpotri, for triangles of at most so many rows (* the choice)")
+    print(f"{'n':>6}{'dpotri us':>11}   ours / dpotri, by the largest number of rows left to LAPACK (* the choice)")
     print(" " * 17 + "".join(f"{head:>7}" for head in heads))
     with threadpool_limits(1, user_api="blas"):
         for n in SIZES:

@@ -16,9 +16,9 @@ from spngp._support.types import Array
 from spngp.mixture_spread import mean_absolute, mean_difference
 from spngp.predictive import GaussianMixture
 
-_BLOCK = 2**20  # rows times components scored at a time: bounds the memory
-LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of the central intervals whose coverage is told
-_BINS = 10  # of the histogram of the probability integral transform
+_NUMBERS_AT_ONCE = 2**20  # rows times components scored together: bounds the memory
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # probabilities of the central intervals whose coverage is reported
+_BINS = 10  # bins of the histogram of the probability integral transform
 
 
 def rmse(mixture: GaussianMixture, y: Any) -> float:
@@ -58,7 +58,7 @@ def crps_of_rows(mixture: GaussianMixture, y: Any) -> Array:
         part.reshape(-1, size) for part in (mixture.log_weights, mixture.means, mixture.variances)
     )
     scores = np.empty(observed.size)
-    step = max(1, _BLOCK // size)
+    step = max(1, _NUMBERS_AT_ONCE // size)
     for start in range(0, observed.size, step):
         rows = slice(start, start + step)
         weights = np.exp(log_weights[rows])
@@ -144,14 +144,14 @@ def scores(mixture: GaussianMixture, y: Any, levels: Sequence[float] = LEVELS) -
 
 
 class Tally:
-    """Gathers the scores of one output block by block of rows; a few numbers a row are kept."""
+    """Gathers the scores of one output batch by batch; it keeps five numbers per row."""
 
     def __init__(self) -> None:
         self._rows: list[Array] = [np.empty((5, 0))]
         self._crps = 0.0
 
     def add(self, mixture: GaussianMixture, y: Any) -> None:
-        """Compare a block of predictions, shape (n,), with what was observed."""
+        """Compare a batch of predictions, shape (n,), with what was observed."""
         y = _observed(mixture, y)
         seen = ~np.isnan(y)
         if seen.any():
@@ -160,7 +160,7 @@ class Tally:
             self._crps += crps(mixture, y) * y.size
 
     def scores(self, levels: Sequence[float] = LEVELS) -> Scores:
-        """The scores of all blocks together."""
+        """The scores of all batches together."""
         y, mean, std, log_density, cdf = np.concatenate(self._rows, axis=1)
         if not y.size:
             nan = float("nan")

@@ -6,7 +6,7 @@ and z = |μ_i − μ_j| / s,
     E|Z| = |μ_i − μ_j| + s g(z),   g(z) = 2 (φ(z) − z Φ(−z)).
 
 For a few components this is summed as it stands. For many, g is read from a table of parabolas, which costs a tenth of
-φ and Φ, and components of hardly any weight are left out. Memory is bounded: rows are taken in blocks, and pairs one
+φ and Φ, and components of hardly any weight are left out. Memory is bounded: rows are taken in batches, and pairs one
 distance in the list of components at a time.
 """
 
@@ -75,9 +75,9 @@ def _by_importance(weights: Array, means: Array, variances: Array) -> tuple[Indi
     A component's part of the sum is 2 π_k E|Y_k − Y'|, at most 2 π_k (d_k + Σ π d) with d = |μ − mean| + σ.
     """
     centre = np.einsum("ij,ij->i", weights, means)[:, np.newaxis]
-    reach = np.abs(means - centre) + np.sqrt(variances)
-    scale = np.einsum("ij,ij->i", weights, reach)[:, np.newaxis]
-    importance = 2.0 * weights * (reach + scale)
+    distance = np.abs(means - centre) + np.sqrt(variances)
+    scale = np.einsum("ij,ij->i", weights, distance)[:, np.newaxis]
+    importance = 2.0 * weights * (distance + scale)
     order = np.argsort(-importance, axis=1)
     left_out = np.cumsum(np.take_along_axis(importance, order[:, ::-1], axis=1), axis=1)
     return order, weights.shape[1] - (left_out <= _NEGLIGIBLE * scale).sum(axis=1)

@@ -1,4 +1,4 @@
-"""The shape of the noise: Gaussian noise is an assumption, and residuals of held-out rows say what is true of it.
+"""The shape of the noise: Gaussian, or another one that leave-one-out residuals have shown.
 
 Leaves are exact GPs with Gaussian noise, which sets the mean and the variance of every prediction. Real noise often has
 a sharper peak and longer tails of the same variance: a few rows lie ten standard deviations off. A :class:`NoiseShape`

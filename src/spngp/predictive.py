@@ -16,21 +16,21 @@ from spngp._support.checks import as_count, as_floats, as_generator
 from spngp._support.types import Array, Indices, RandomState
 
 _HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
-_CORE = 9.0  # standard deviations that hold all of a component but 1e-19
-_BLOCK = 2**16  # numbers of each array that are worked on at a time: bounds the memory, and fits into a cache
+_CORE = 9.0  # standard deviations around the mean, outside which a component has a probability of 1e-19
+_NUMBERS_AT_ONCE = 2**16  # numbers of each array in a batch: bounds the memory, and fits into a cache
 
 
 def _middle(low: Array, high: Array, edges: Array) -> Array:
-    """For each row the middle one of the (sorted) edges inside the bracket; without any, the middle of the bracket."""
+    """For each row, the middle one of the sorted edges inside the bracket; if there is none, the bracket's middle."""
     inside = (edges > low[:, np.newaxis]) & (edges < high[:, np.newaxis])
     count = inside.sum(axis=-1)
     pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)
     return np.where(count > 0, np.take_along_axis(edges, pick[:, np.newaxis], axis=-1)[:, 0], low + 0.5 * (high - low))
 
 
-def _blocks(n: int, numbers: int) -> Iterator[slice]:
-    """Rows in order, as many at a time as have _BLOCK numbers, and at least one."""
-    step = max(1, _BLOCK // max(numbers, 1))
+def _batches(n: int, numbers: int) -> Iterator[slice]:
+    """Batches of rows, as many rows in each as have ``_NUMBERS_AT_ONCE`` numbers, and at least one."""
+    step = max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
     return (slice(start, start + step) for start in range(0, n, step))
 
 
@@ -39,7 +39,7 @@ def _components_at(levels: Array, weights: Array) -> Indices:
     cumulative = np.cumsum(weights, axis=-1)
     cumulative /= cumulative[:, -1:]
     size = weights.shape[-1]
-    below = np.zeros(levels.shape, dtype=np.intp)  # so many components lie below the level
+    below = np.zeros(levels.shape, dtype=np.intp)  # number of components below the level
     for power in reversed(range((size - 1).bit_length())):
         more = np.minimum(below + 2**power, size)
         np.copyto(below, more, where=levels > np.take_along_axis(cumulative, more - 1, axis=-1))
@@ -187,7 +187,7 @@ class GaussianMixture:
 
     @staticmethod
     def concatenate(mixtures: Sequence[GaussianMixture]) -> GaussianMixture:
-        """Mixtures of several blocks of rows, one after the other."""
+        """The mixtures of several batches of rows, one after the other."""
         if len(mixtures) == 1:
             return mixtures[0]
         size = max(mixture.means.shape[-1] for mixture in mixtures)
@@ -213,8 +213,8 @@ class GaussianMixture:
         """Value below which a share ``q`` lies: same shape as the mixtures, or (..., len(q)) for a sequence.
 
         Found by Newton steps inside a shrinking bracket, to rounding error, on log q (or log(1 − q) above the
-        median, so both tails are exact). Where components are narrow against their distance, Newton steps say little,
-        and the bracket shrinks by halves instead.
+        median, so both tails are exact). Where components are narrow and far apart, Newton steps do not help, and the
+        bracket is halved instead.
         """
         levels = as_floats(q, "q")
         if levels.ndim > 1:
@@ -227,7 +227,7 @@ class GaussianMixture:
         previous: Array | None = None
         for i in order:
             found = self._quantile(float(flat[i]))
-            # two levels a rounding error apart must not come out in the wrong order
+            # quantiles of levels that differ by a rounding error must still be in order
             previous = found if previous is None else np.maximum(found, previous)
             result[..., i] = previous
         return result if levels.ndim else result[..., 0]
@@ -256,7 +256,7 @@ class GaussianMixture:
         log_weights, means, variances = (
             part.reshape(-1, size) for part in (self.log_weights, self.means, self.variances)
         )
-        for rows in _blocks(draws.shape[0], n_samples + size):
+        for rows in _batches(draws.shape[0], n_samples + size):
             component = _components_at(uniform[rows], np.exp(log_weights[rows]))
             draws[rows] *= np.sqrt(np.take_along_axis(variances[rows], component, axis=-1))
             draws[rows] += np.take_along_axis(means[rows], component, axis=-1)

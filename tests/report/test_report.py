@@ -214,10 +214,10 @@ def test_only_fitted_models_of_ours_are_reported(tmp_path):
 @pytest.mark.parametrize(
     ("n", "share", "expected"),
     [
-        (100, 0.91, "which chance allows"),
-        (100, 0.80, "too few: they are too narrow"),
-        (10_000, 0.94, "slightly too few"),
-        (10_000, 0.999, "more than need be: they are too wide"),
+        (100, 0.91, "with 100 observations, 89–100 % is normal"),
+        (100, 0.80, "too few, as they are too narrow: with 100 observations, 89–100 % is normal"),
+        (10_000, 0.94, "slightly too few: with 10,000 observations, 94.4–95.6 % is normal"),
+        (10_000, 0.999, "too many, as they are too wide: with 10,000 observations, 94.4–95.6 % is normal"),
     ],
 )
 def test_the_verdict_allows_for_chance(n, share, expected):

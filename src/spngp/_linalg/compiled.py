@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 1  # of the arguments below, as in native.c
+_VERSION = 1  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER),
@@ -29,7 +29,7 @@ _ARGUMENTS = {
 SQUARED_EXPONENTIAL = 0
 MATERN = {0.5: 1, 1.5: 2, 2.5: 3}
 
-# With many more inputs, distances by BLAS products are faster than loops over differences (benchmarks/compiled.py).
+# Most inputs for the library: with more, distances by BLAS products are faster than its loops (benchmarks/compiled.py).
 MOST_INPUTS = 64
 
 
@@ -68,7 +68,7 @@ def _load() -> Library | None:
 
 
 def _can_compute(library: Library) -> bool:
-    """Whether exp(−½) comes out right: some compilers may be told to take liberties that it does not survive."""
+    """Whether the library computes exp(−½) correctly; with some compiler options (fast math) it would not."""
     at, out = ctypes.c_double(0.0), ctypes.c_double()
     row = (ctypes.addressof(at), 1)
     library.gram(SQUARED_EXPONENTIAL, *row, *row, 1, ctypes.addressof(out), 1, False, False, -0.5)

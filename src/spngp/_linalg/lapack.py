@@ -69,6 +69,6 @@ def pointer(A: Array) -> int:
     """Address of the first element; the buffer protocol is three times as fast as ``A.ctypes.data``."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(A.T))  # type: ignore[arg-type]
-    except (ValueError, TypeError, BufferError):  # a block of a matrix, a read-only or an empty array
+    except (ValueError, TypeError, BufferError):  # part of a matrix, a read-only or an empty array
         address: int = A.ctypes.data
         return address

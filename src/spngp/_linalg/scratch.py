@@ -11,7 +11,7 @@ import numpy as np
 
 from spngp._support.types import Array
 
-# Largest scratch matrix that a thread holds on to: 64 MB, some 2,900 rows.
+# Largest scratch matrix that a thread keeps: 64 MB, about 2,900 rows.
 _LARGEST_SCRATCH = 2**23
 
 
@@ -21,7 +21,7 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.memory = np.empty(0)
         self.lent = np.empty(0)
-        self.next: int | None = None  # where the next array begins; None while none are lent
+        self.next: int | None = None  # where the next array begins; None outside lent_memory
 
 
 _scratch = _Scratch()
@@ -29,9 +29,10 @@ _scratch = _Scratch()
 
 @contextlib.contextmanager
 def lent_memory() -> Iterator[None]:
-    """Inside, this thread's :func:`empty` arrays are lent: to be forgotten at the end, when they go to the next leaf.
+    """Inside, :func:`empty` lends arrays from memory of this thread; afterwards the next leaf gets the same memory.
 
-    Getting a few megabytes from the system for every leaf and giving them back costs a tenth of its training.
+    So the arrays must not be used afterwards. Getting fresh memory from the system for every leaf would take a tenth of
+    its training.
     """
     _scratch.next = 0
     try:

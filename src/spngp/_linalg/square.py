@@ -1,4 +1,4 @@
-"""The few dense operations everything rests on: a square matrix, and how it is packed.
+"""A square matrix with the few dense operations that a GP needs, and the packed form of a symmetric one.
 
 Everything is Fortran-ordered, in place, and touches the lower triangle only.
 
@@ -65,7 +65,7 @@ def _nothing() -> None:
 
 
 def _check(A: Array, shape: tuple[int, ...], name: str, in_order: bool) -> None:
-    """LAPACK is told addresses and sizes only: what it would misread is refused when a call is bound."""
+    """Raise an error for an array that LAPACK would misread, as it gets addresses and sizes only."""
     if A.dtype != np.float64 or A.shape != shape or not in_order:
         raise ValueError(
             f"{name} must be float64 of shape {shape} without gaps, "
@@ -101,9 +101,9 @@ class PackedGram(NamedTuple):
 
 
 class Square:
-    """A Fortran-ordered square matrix, or a leading block of one, of which only the lower triangle counts.
+    """A Fortran-ordered square matrix, or the top left corner of one, of which only the lower triangle counts.
 
-    What the triangle holds – a covariance, its Cholesky factor, an inverse – is the caller's business; every
+    The triangle may hold a covariance, its Cholesky factor or an inverse; the caller knows which, and every
     method works in place. The ``bound_`` methods look up all addresses once and return a call without arguments, for
     code that repeats the same step on the same arrays: at a hundred rows the look-ups cost as much as the arithmetic.
     """
@@ -113,7 +113,7 @@ class Square:
     def __init__(self, array: Array) -> None:
         self.n = n = array.shape[0]
         if array.dtype != np.float64 or (n > 1 and (array.strides[0] != 8 or array.shape[1] != n)):
-            raise ValueError("matrix must be square, Fortran-ordered float64")  # a bug of ours, never a user's
+            raise ValueError("matrix must be square, Fortran-ordered float64")  # can only be a bug of spngp
         self.array = array
         self.diagonal: Array = array.diagonal()
         if array.flags.writeable:  # not so for a model that was loaded from a read-only file
@@ -140,7 +140,7 @@ class Square:
         return Square(scratch(n * n).reshape(n, n, order="F"))
 
     def leading(self, n: int) -> Square:
-        """The block of the first n rows and columns, sharing memory."""
+        """The top left corner, the first n rows and columns, sharing memory."""
         return Square(self.array[:n, :n])
 
     def _check_pairs(self, pairs: Array) -> None:
@@ -151,7 +151,7 @@ class Square:
         self._check_pairs(pairs)
         if self.n < 2:
             return _nothing
-        # it is the lower triangle, diagonal included, of the block that starts one row further down
+        # it is the lower triangle, diagonal included, of the matrix that starts one row further down
         address, leading = self._lower
         arguments = (LOWER, integer(self.n - 1), address + 8, leading, pointer(pairs), ctypes.addressof(self._info))
         return _bind(dtrttp, arguments, self, pairs)

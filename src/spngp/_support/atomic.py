@@ -26,11 +26,10 @@ _ENDING = ".part"
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path in the same directory that takes the place of ``path`` if the block ends well.
+    """A temporary path in the same directory, which replaces ``path`` if the ``with`` statement ends without an error.
 
-    If it does not, or the process dies, what was at ``path`` before is untouched. A pipe or a device is written to
-    directly: there is nothing to keep. The temporary file exists already and is to be written in place: one put in its
-    stead by renaming would not be locked.
+    After an error, or if the process dies, the file at ``path`` is as it was. A pipe or device is written to directly.
+    Write into the temporary file, which exists and is locked; another file renamed to its name would not be locked.
 
     Examples
     --------
@@ -43,7 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     path.read_text()
     '42'
     """
-    target = Path(os.path.realpath(path))  # through a link, so that the link stays one
+    target = Path(os.path.realpath(path))  # what a link points to is replaced, not the link
     if target.is_dir():
         raise IsADirectoryError(21, "Is a directory", str(path))
     if target.exists() and not target.is_file():
@@ -52,9 +51,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_stale_parts(target)
     mode = target.stat().st_mode & 0o777 if target.exists() else None
     try:
-        # the system takes the umask off; what was private stays so while it is written again
+        # the system applies the umask; the mode of a file that is replaced holds from the start, so it stays private
         handle, temporary = _create_part(target, 0o666 if mode is None else mode | 0o600)
-    except OSError as error:  # the name of a temporary file would tell nobody anything
+    except OSError as error:  # names the file asked for, not the temporary one
         raise type(error)(error.errno, error.strerror, str(path)) from None
     with contextlib.ExitStack() as held:
         held.callback(os.close, handle)
@@ -63,13 +62,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(handle)
             if mode is not None:
                 os.chmod(temporary, mode)
-            if sys.platform == "win32":  # which renames no file that is open
+            if sys.platform == "win32":  # Windows renames no open file
                 held.close()
             os.replace(temporary, target)
         except BaseException as error:
             temporary.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-                error.filename = str(path)  # a full disk, say: which file it was for
+                error.filename = str(path)  # of a full disk, for example
             raise
     _sync_directory(target.parent)
 

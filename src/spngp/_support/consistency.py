@@ -1,4 +1,4 @@
-"""What the parts of an object must be, for objects that no constructor has seen, as those of a model file."""
+"""Checks of objects that no constructor has checked, such as those read from a model file."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 
 def must(holds: Any, what: str, seen: Any) -> None:
-    """Raise an error unless it holds."""
+    """Raise an error that says what must hold and what was seen, unless it holds."""
     if not holds:
         raise ValueError(f"{what}, got {seen}")
 
 
 def must_be_finite(values: Any, what: str) -> None:
-    """Raise an error unless all values are."""
+    """Raise an error unless all values are finite."""
     must(np.isfinite(values).all(), f"{what} must be finite", "another")
 
 
 def must_be_positive(values: Any, what: str, least: str = "> 0") -> None:
-    """Raise an error unless all values are, or are at least zero."""
+    """Raise an error unless all values are positive, or with ``">= 0"`` at least zero."""
     array = np.asarray(values)
     must((array > 0).all() if least == "> 0" else (array >= 0).all(), f"{what} must be {least}", "another")
 

@@ -1,4 +1,4 @@
-"""One thread at a time changes a model. Locks are kept beside the models, which are copied, pickled and saved."""
+"""Locks, so that one thread at a time changes a model; kept apart from models, which are copied, pickled and saved."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _locks: WeakKeyDictionary[object, threading.RLock] = WeakKeyDictionary()
 
 
 def lock_of(model: object) -> threading.RLock:
-    """The lock that whoever changes the model holds; a copy of the model has another."""
+    """The lock to hold while changing the model; a copy of the model has another one."""
     with _guard:
         return _locks.setdefault(model, threading.RLock())

@@ -1,4 +1,4 @@
-"""A budget for Cholesky factors: by far the largest thing a model holds, and the only one it can do without."""
+"""A memory budget: Cholesky factors are by far the largest part of a model, and can be computed again when needed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-GIGABYTE = 1e9
-_SHARE_OF_RAM = 0.2
-_RAM_IF_UNKNOWN = 8e9
-# Gigabytes of factors if nobody asks for more: fresh memory for a factor of a large model costs about as much time as
-# making it again for the next rows to be predicted, and all of it would go into the saved model.
+GIGABYTE = 1e9  # bytes
+_SHARE_OF_RAM = 0.2  # of the machine's memory
+_RAM_IF_UNKNOWN = 8e9  # bytes
+# Gigabytes of factors by default. In a large model, fresh memory for a factor takes about as long as computing the
+# factor again for the next prediction, and all factors would be part of the saved model.
 _FACTORS = 1.0
 
 
@@ -28,14 +28,14 @@ def default_limit() -> float:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a model may hold: its rows, work space for each thread, and as many factors as then fit.
+    """Memory that a model may take: for its rows, for the work space of each thread, and the rest for factors.
 
     Parameters
     ----------
     limit : float
-        In gigabytes.
+        Gigabytes in all.
     threads : int
-        Each needs work space for one leaf.
+        Number of threads; each needs work space for one leaf.
     factors : float
         Gigabytes of the limit that factors may take.
     """
@@ -46,20 +46,20 @@ class Budget:
 
     @staticmethod
     def of(memory_limit: float | None, threads: int) -> Budget:
-        """What a user allows, all of it, or the default."""
+        """The limit that a user gave, all of which factors may take; or the default, with one gigabyte for factors."""
         if memory_limit is None:
             return Budget(default_limit(), threads, _FACTORS)
         return Budget(float(memory_limit), threads)
 
     def keep(self, sizes: Sequence[int], n_inputs: int) -> list[bool]:
-        """For leaves of so many rows each, whether they may keep their factors: the first may, while there is room."""
+        """Which leaves keep their factors: the first ones, while there is room. ``sizes`` are their numbers of rows."""
         n = np.asarray(sizes, dtype=np.float64)
-        possible = n[8.0 * n * n <= self.limit * GIGABYTE]  # the others are rows repeated many times, and merged
+        possible = n[8.0 * n * n <= self.limit * GIGABYTE]  # larger leaves have equal rows, which are merged
         rest = self.limit * GIGABYTE - self.needed(int(possible.max(initial=0.0)), float(n.sum()), n_inputs)
         return (np.cumsum(8.0 * n * n) <= min(rest, self.factors * GIGABYTE)).tolist()
 
     def check(self, largest: int, n_rows: float, n_inputs: int) -> None:
-        """Say so at once if not even one leaf at a time can be worked on."""
+        """Raise ValueError if the limit cannot hold all rows and one leaf's work space per thread."""
         needed = self.needed(largest, n_rows, n_inputs) / GIGABYTE
         if needed > self.limit:
             raise ValueError(
@@ -69,6 +69,6 @@ class Budget:
             )
 
     def needed(self, largest: int, n_rows: float, n_inputs: int) -> float:
-        """Bytes for work space and for rows (inputs, output, weight of each), with no factor kept."""
-        # a matrix and a half: the factor, or what training works in
+        """Bytes for work space and rows (inputs, output and mean weight of each), without any factors."""
+        # work space is a matrix and a half: for a factor, or for training
         return 8.0 * (1.5 * self.threads * float(largest) ** 2 + n_rows * (n_inputs + 2))

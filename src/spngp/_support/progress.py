@@ -28,7 +28,7 @@ class Progress:
         self.close()
 
     def stage(self, name: str, total: int) -> None:
-        """Begin a stage of so many steps; 0 if they are not counted."""
+        """Begin a stage of ``total`` steps; 0 if they are not counted."""
         self.close()
         if not self._enabled:
             return
@@ -40,7 +40,7 @@ class Progress:
         self._bar = tqdm(total=total or None, desc=f"spngp: {name}", leave=False, file=sys.stderr, dynamic_ncols=True)
 
     def advance(self, steps: int = 1) -> None:
-        """One step, or so many, are done."""
+        """Count ``steps`` more steps as done."""
         with self._lock:
             if self._bar is not None:
                 self._bar.update(steps)

@@ -1,4 +1,4 @@
-"""Threads over leaves: the natural unit of parallelism, with BLAS held at one thread."""
+"""Threads share the leaves among them, while BLAS is held at one thread."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-# Matrices of fewer rows than this take so little time that threads would spend more of it waiting for the interpreter;
-# measured with benchmarks/stages.py.
+# Rows. Work on smaller matrices is so short that threads would wait for the interpreter longer than they gain; measured
+# with benchmarks/stages.py.
 _FEWEST_ROWS = 120
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 @cache
 def _blas_libraries() -> list[Any]:
-    """Finding the BLAS libraries of the process takes milliseconds, so it is done once, when first needed."""
+    """The BLAS libraries of the process. Finding them takes milliseconds, so it is done once, when first needed."""
     libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
     return libraries
 
@@ -43,9 +43,9 @@ def _set_blas_threads(numbers: Sequence[int | None]) -> None:
 
 
 class _Hold:
-    """Counts who holds BLAS at one thread: the first one in notes how many it had, the last one out sets it again.
+    """Counts the holders of BLAS at one thread: the first notes the number of threads, the last one sets it again.
 
-    Its number of threads belongs to the process, and calls from several threads overlap in any order.
+    The number of BLAS threads belongs to the process, and calls from several threads may overlap in any order.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ _hold = _Hold()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold BLAS at one thread: leaves are the unit of parallelism, and bits do not depend on the machine.
+    """Hold BLAS at one thread: threads share leaves instead, and results do not depend on the number of BLAS threads.
 
     For a ``with`` block, or with ``@`` for a whole function. May be nested, and held by several threads at once.
     """
@@ -96,7 +96,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def _typical(rows: Sequence[int]) -> float:
-    """Their mean, each weighted by the size of its matrix."""
+    """Mean number of rows, each weighted by the size of its matrix."""
     squares = sum(n * n for n in rows)
     return sum(n * n * n for n in rows) / squares if squares else 0.0
 
@@ -106,9 +106,9 @@ def map_leaves(
 ) -> list[R]:
     """``[function(item) for item in items]`` on several threads; results in order, the first error raised.
 
-    BLAS is held at one thread also where one thread does it all, so that not one bit depends on ``n_jobs``.
+    BLAS is held at one thread even if only one thread is used, so that results do not depend on ``n_jobs`` in any bit.
 
-    ``rows`` are those of each item's matrices, if known: where most of the work is on few, one thread does it all.
+    ``rows`` are the numbers of rows of each item's matrices, if known: where most are small, one thread does all.
     """
     threads = min(n_threads(n_jobs), len(items))
     with one_blas_thread():
@@ -117,5 +117,5 @@ def map_leaves(
         pool = ThreadPoolExecutor(threads)
         try:
             return list(pool.map(function, items))
-        finally:  # after an error or Ctrl-C, wherever it came: items not begun are not begun any more
+        finally:  # after an error or Ctrl-C, items that were not begun are cancelled
             pool.shutdown(wait=True, cancel_futures=True)

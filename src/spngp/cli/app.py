@@ -65,7 +65,7 @@ class CommandLine(TyperGroup):
 @contextmanager
 def _orderly_termination() -> Iterator[None]:
     """Let SIGTERM unwind the command as an exception does; a second one ends it at once."""
-    in_main_thread = threading.current_thread() is threading.main_thread()  # others cannot set handlers
+    in_main_thread = threading.current_thread() is threading.main_thread()  # other threads cannot set handlers
     if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return

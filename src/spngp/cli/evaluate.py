@@ -32,16 +32,16 @@ def evaluate(
         estimator.n_jobs = jobs
     table = TableForModel(data, estimator, targets=True, impute=impute)
     tallies = {name: Tally() for name in table.schema.targets}
-    for block in table.blocks(rows_at_a_time(estimator)):
-        mixture = estimator.predict_dist(block.inputs)
+    for batch in table.batches(rows_at_a_time(estimator)):
+        mixture = estimator.predict_dist(batch.inputs)
         for k, name in enumerate(table.schema.targets):
-            assert block.outputs is not None
-            tallies[name].add(one_output(mixture, k), block.outputs[:, k])
+            assert batch.outputs is not None
+            tallies[name].add(one_output(mixture, k), batch.outputs[:, k])
     scores = {name: tally.scores() for name, tally in tallies.items()}
-    empty = [name for name, own in scores.items() if not own.n]
+    empty = [name for name, found in scores.items() if not found.n]
     if empty:
         raise ValueError(f"{table.source.name}: target {empty[0]!r} has no values to compare with")
-    summary = {name: record(own) for name, own in scores.items()}
+    summary = {name: record(found) for name, found in scores.items()}
     if as_json:
         print_json({"model": model, "data": table.source.name, "targets": summary})
     else:

@@ -20,7 +20,7 @@ def fit(
 ) -> None:
     """Fit a model to a table and save it.
 
-    A share of the rows is held out to measure a model of the others; the one that is saved is learnt from all rows.
+    A share of the rows is held out to measure a model of the rest; the model that is saved is learnt from all rows.
 
     That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
     """
@@ -65,7 +65,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
         held_out = _scores(fitted(train), X.take(test), Y[test], schema.targets)
         if not quiet:
             _show_scores(held_out, n_learnt=train.size)
-    # learnt again, and not updated by the rows held out: they are judged like all others, whatever is wrong with them
+    # learnt again from all rows, not updated with those held out: so outliers among these are judged as in any fit
     model = fitted(np.arange(Y.shape[0]))
     model.verbose = 0
     model.table_ = schema
@@ -88,7 +88,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
 
 
 def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
-    """The table's name, its schema, inputs and targets of the rows that have one, and the numbers of the others."""
+    """The table's name, its schema, inputs and targets of rows with a target, and the numbers of rows without one."""
     import numpy as np
 
     from spngp._support.wording import counted

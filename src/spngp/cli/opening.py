@@ -15,8 +15,9 @@ from spngp.tables.reading import Source
 from spngp.tables.schema import TableSchema, schema_of
 from spngp.tables.values import Reader
 
-_ROWS, _ROWS_WITHOUT_FACTORS = 20_000, 200_000
-_NUMBERS = 2**21  # most rows times outputs times components at a time: 17 MB an array, and predicting holds twenty
+_ROWS = 20_000  # rows of a batch
+_ROWS_WITHOUT_FACTORS = 200_000  # rows of a batch, for models that compute factors again for each batch
+_NUMBERS = 2**21  # rows times outputs times components of a batch: 17 MB an array, and predicting takes 20 arrays
 
 
 def open_model(path: str) -> Any:
@@ -25,11 +26,11 @@ def open_model(path: str) -> Any:
 
 
 def rows_at_a_time(model: Any) -> int:
-    """How many rows to predict at once: few, to save memory, unless experts make their factors again for each block.
+    """How many rows a batch has that is predicted at once.
 
-    Fewer still where a row's mixture has many components: as many as the training rows have, 1,000 of which are asked.
-
-    ``benchmarks/predict_memory.py`` measures what it takes.
+    Few, to save memory, but more if experts compute their factors again for each batch. Fewer if mixtures have many
+    components; their number is taken from about 1,000 of the training rows. ``benchmarks/predict_memory.py`` measures
+    the memory.
     """
     if not hasattr(model, "network_"):
         return _ROWS
@@ -40,7 +41,7 @@ def rows_at_a_time(model: Any) -> int:
     return min(_ROWS if kept else _ROWS_WITHOUT_FACTORS, max(1, _NUMBERS // (components * model.n_outputs_)))
 
 
-class Block(NamedTuple):
+class Batch(NamedTuple):
     """Some rows of a table: as they stand in it, and as the model's inputs and outputs."""
 
     rows: Any  # pyarrow.RecordBatch
@@ -49,7 +50,7 @@ class Block(NamedTuple):
 
 
 class TableForModel:
-    """A table to be read in blocks for a model.
+    """A table that is read batch by batch for a model.
 
     Parameters
     ----------
@@ -70,17 +71,19 @@ class TableForModel:
             raise ValueError(f"{self.source.name} has no column for the model's {model.n_outputs_} outputs")
         if impute:
             if not all(column.fill for column in self.schema.columns):
-                raise ValueError("--impute needs a model fitted by spngp fit: others know no values to fill in")
+                raise ValueError(
+                    "--impute needs a model fitted by spngp fit: a model fitted in Python has no values to fill in"
+                )
             self.schema = replace(self.schema, impute=True)
         self._targets, self._named = targets, hasattr(model, "feature_names_in_")
 
-    def blocks(self, rows: int) -> Iterator[Block]:
-        """The rows in order, at most so many at a time."""
+    def batches(self, rows: int) -> Iterator[Batch]:
+        """The rows in order, at most ``rows`` in a batch."""
         reader = Reader(self.source.name, self.source.decimal)
         for batch in self.source.batches(rows):
             outputs = self.schema.outputs(batch, reader) if self._targets else None
             inputs = self.schema.inputs(batch, reader)
-            yield Block(batch, inputs if self._named else np.asarray(inputs), outputs)
+            yield Batch(batch, inputs if self._named else np.asarray(inputs), outputs)
             reader.first_row += batch.num_rows
         if reader.first_row == 1:
             raise ValueError(f"{self.source.name} has a header but no rows")

@@ -23,7 +23,7 @@ def check_output(
     inputs : sequence of str or None
         Every file that the command reads, ``-`` for standard input; None for one that was not given.
     kind : {"model", "table", "report"}
-        What is written. A model replaces only models, and the others replace no model.
+        What is written. A model replaces only models; a table or a report replaces no model.
     force : bool
         Replace whatever is there, unless it is an input.
     """

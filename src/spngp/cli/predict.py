@@ -41,7 +41,7 @@ def predict(
 ) -> None:
     """Predict the rows of a table: mean and standard deviation of each, and more on request.
 
-    Rows are read, predicted and written block by block, so a file may be larger than memory.
+    Rows are read, predicted and written in batches, so a file may be larger than memory.
     """
     import time
     from contextlib import closing
@@ -77,14 +77,14 @@ def predict(
     rng = np.random.default_rng(seed)
     with TableWriter.open(output, escape_formulas) as writer, closing(Progress(not as_json)) as progress:
         progress.stage("rows", 0)
-        for block in table.blocks(rows_at_a_time(estimator)):
-            mixture = estimator.predict_dist(block.inputs)
+        for batch in table.batches(rows_at_a_time(estimator)):
+            mixture = estimator.predict_dist(batch.inputs)
             step = max(1, _DRAWS // max(samples, 1))
-            for start in range(0, block.rows.num_rows, step):
+            for start in range(0, batch.rows.num_rows, step):
                 part = mixture[start : start + step]
                 predicted = _columns(part, names, levels, interval, samples, rng)
-                writer.write(_joined(block.rows.slice(start, step), kept, predicted))
-            progress.advance(block.rows.num_rows)
+                writer.write(_joined(batch.rows.slice(start, step), kept, predicted))
+            progress.advance(batch.rows.num_rows)
     seconds = time.perf_counter() - started
     if as_json:
         print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})

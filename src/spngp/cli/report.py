@@ -38,9 +38,9 @@ def report(
     schema = getattr(estimator, "table_", TableSchema((), ()))
     if data is not None:
         table = TableForModel(data, estimator, targets=True, impute=impute)
-        blocks, schema = list(table.blocks(100_000)), table.schema
-        X = np.concatenate([np.asarray(block.inputs) for block in blocks])
-        Y = np.concatenate([block.outputs for block in blocks if block.outputs is not None])
+        batches, schema = list(table.batches(100_000)), table.schema
+        X = np.concatenate([np.asarray(batch.inputs) for batch in batches])
+        Y = np.concatenate([batch.outputs for batch in batches if batch.outputs is not None])
         y = Y[:, 0] if estimator.y_ndim_ == 1 else Y
     names = target_names(schema, estimator.n_outputs_)
     written = write_report(estimator, output, X, y, title=title or f"{', '.join(names)}: {model}", output_names=names)

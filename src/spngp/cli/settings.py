@@ -31,9 +31,9 @@ class Kind:
     told : str
         What an error about the file calls it.
     of_file : callable
-        From a value of the file to the setting; None if it cannot be one.
+        Turns a value of the file into the setting; None if it is not a valid one.
     of_option : callable
-        From what the command line took to the setting.
+        Turns what the command line took into the setting.
     """
 
     type: Any
@@ -247,9 +247,9 @@ SETTINGS = (
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for every setting, handed to it as keywords; they stand after its first argument."""
     parameters = list(inspect.signature(command, eval_str=True).parameters.values())
-    own = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in parameters[1:] if item.name != "given"]
+    further = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in parameters[1:] if item.name != "given"]
     options = [setting.typer_parameter() for setting in SETTINGS]
-    whole = [parameters[0], *options[:2], *own, *options[2:]]
+    whole = [parameters[0], *options[:2], *further, *options[2:]]
     command.__signature__ = inspect.Signature(whole)  # type: ignore[attr-defined]
     command.__annotations__ = {item.name: item.annotation for item in whole} | {"return": None}
     return command
@@ -270,7 +270,7 @@ def fit_settings(config: str | None, given: Mapping[str, Any]) -> SimpleNamespac
 
 
 def estimator_parameters(settings: SimpleNamespace) -> dict[str, Any]:
-    """Those settings that are the estimator's parameters, where given."""
+    """The settings that are parameters of the estimator, if they were given."""
     found = {item.parameter: getattr(settings, item.name) for item in SETTINGS if item.parameter is not None}
     given = {name: value for name, value in found.items() if value is not None}
     if len(given.get("margin", ())) == 1:  # one for all inputs

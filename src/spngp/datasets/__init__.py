@@ -37,7 +37,7 @@ def load(name: str, verify: bool = True) -> Dataset:
 
     ``"motorcycle"`` ships with the package: 133 measurements of head acceleration (g) over time (ms) in a simulated
     motorcycle crash, from Silverman (1985). ``"nonstationary"`` is generated (:func:`nonstationary` takes other sizes
-    and seeds). The others are files, looked for in ``$SPNGP_DATA``, then in the user's cache; see
+    and seeds). All other sets are files, looked for in ``$SPNGP_DATA``, then in the user's cache; see
     :mod:`spngp.datasets.storage`.
 
     Parameters

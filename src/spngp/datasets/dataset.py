@@ -20,7 +20,7 @@ class Dataset:
     inputs, outputs : tuple of str
         Names of the columns of X and of Y.
     n_train : int, optional
-        Where the set comes with a split of its own: the first so many rows are for training, the others for testing.
+        For sets with a published split: the first ``n_train`` rows are for training, the rest for testing.
     function, noise_std : ndarray, optional
         Of generated sets: the true function and the true standard deviation of the noise, in the shape of Y.
     """

@@ -50,7 +50,7 @@ class Entry:
     files : tuple of File
         Training rows, then test rows, if there are two; none for sets that ship with the package or are generated.
     in_paper : bool
-        Whether the experiments of the paper use it; the others are there to choose defaults by.
+        Whether the experiments of the paper use it; all other sets serve to choose defaults.
     columns : tuple of str
         Names of the columns, for files that do not tell.
     note : str

@@ -31,7 +31,7 @@ def csv_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A Markdown table; its first column is text, the others are numbers."""
+    """A Markdown table; its first column is text, all other columns are numbers."""
     lines = [columns, ["---", *["---:"] * (len(columns) - 1)], *rows]
     return "\n".join("| " + " | ".join(_shown(value) for value in line) + " |" for line in lines)
 

@@ -22,8 +22,10 @@ from spngp.predictive import GaussianMixture
 
 DATA = ("kin40k",)
 
+# Published parameters of a full GP on standardised rows.
 LENGTH_SCALES = (2.477, 2.306, 1.336, 1.480, 1.574, 1.137, 1.170, 1.668)
-SIGNAL_VARIANCE, NOISE_VARIANCE = 1.0222, 0.0021676  # standardised
+SIGNAL_VARIANCE = 1.0222  # variances of the output
+NOISE_VARIANCE = 0.0021676  # variances of the output
 # RMSE in the paper's figure, by rows per expert.
 PRINTED = {
     "PoE": {156: 0.518, 625: 0.285, 2500: 0.161},
@@ -179,10 +181,10 @@ def _figure(rows: list[Row]) -> Any:
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.9), layout="constrained")
     for ax, score in zip(axes, ("rmse", "nlpd"), strict=True):
         for model, colour in COLOURS.items():
-            own = sorted((row["rows_per_expert"], row[score]) for row in rows if row["model"] == model)
+            points = sorted((row["rows_per_expert"], row[score]) for row in rows if row["model"] == model)
             width = 2.4 if model.startswith("SPN") else 1.4
             ax.plot(
-                *zip(*own, strict=True),
+                *zip(*points, strict=True),
                 marker="o",
                 color=colour,
                 lw=width,

@@ -84,8 +84,8 @@ def _figure(rows: list[Row]) -> Any:
     figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
     for ax, (column, title) in zip(axes, PANELS.items(), strict=True):
         for model, colour in COLOURS.items():
-            own = [(row["rows"], row[column]) for row in rows if row["model"] == model]
-            ax.plot(*zip(*own, strict=True), "o-", color=colour, lw=1.8, label=model)
+            points = [(row["rows"], row[column]) for row in rows if row["model"] == model]
+            ax.plot(*zip(*points, strict=True), "o-", color=colour, lw=1.8, label=model)
         ax.set(xscale="log", yscale="log", xlabel="training rows", title=title)
         if column == "peak GB":
             ax.set(yscale="linear", ylim=(0, None))

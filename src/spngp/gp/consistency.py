@@ -11,7 +11,7 @@ from spngp.gp.row_weights import Repeats
 
 
 def check_repeats(repeats: Repeats) -> None:
-    """Weights of rows must be weights."""
+    """Raise an error unless weights are positive and there are no more of them than rows."""
     must(repeats.counts.ndim == 1, "weights of rows must be a vector", repeats.counts.shape)
     must_be_finite([*repeats.counts, repeats.scatter, repeats.log_weights], "weights of rows and their sums")
     must_be_positive(repeats.counts, "weights of rows")
@@ -20,7 +20,7 @@ def check_repeats(repeats: Repeats) -> None:
 
 
 def check_gp(gp: ExactGP) -> None:
-    """Rows, outputs, factor and weights of a GP must fit each other."""
+    """Raise an error unless rows, outputs, factor and weights of a GP fit each other."""
     n = gp._y.size
     must_have_shape(gp._y, (n,), "outputs of a GP")
     must_have_shape(gp._alpha, (n,), "alpha of a GP")
@@ -42,7 +42,7 @@ def check_gp(gp: ExactGP) -> None:
 
 
 def check_inputs_of(gps: Iterable[ExactGP], n_inputs: int) -> None:
-    """All of them must have this number of inputs."""
+    """Raise an error unless all of them have this number of inputs."""
     for gp in gps:
         n_rows, n_columns = gp.shape_of_rows
         must(n_columns == n_inputs or not n_rows, "a GP must have the inputs of its model", n_columns)

@@ -1,6 +1,6 @@
-"""The log evidence of one GP on fixed rows, with its gradient: what training calls again and again.
+"""The log evidence of one GP on fixed rows, with its gradient; training calls it at every step.
 
-Notation as in ``leaf.py``.
+Notation as in ``gp/exact.py``.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Evidence:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
         square, alpha = self._square, self._alpha
         gram = self._kernel.gram(values)
-        if gram.pairs is not self._unpacks:  # most kernels write into the same vector every time
+        if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
             self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
         square.factor(gram, noise_variance, self._unpack)
         alpha[:] = self._y
         self._solve()
         log_determinant = square.log_determinant()
-        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # no warning
+        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # vdot overflows silently
         if not math.isfinite(value):
             raise out_of_range(self._y, square, log_determinant)
         self._solve_transposed()
@@ -80,7 +80,7 @@ class Evidence:
         if not math.isfinite(trace):
             raise out_of_range(self._y, square, log_determinant)
         self._pack()
-        # an entry below the diagonal stands for two of the matrix: its derivative is −pairs, with the sign put outside
+        # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
         return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
 
 
@@ -138,7 +138,7 @@ class CompiledEvidence:
 
 
 def evidence_of(kernel: Kernel, X: Array, y: Array) -> LogEvidence:
-    """The faster of the two that knows the kernel."""
+    """:class:`CompiledEvidence` if the library knows the kernel, else :class:`Evidence`."""
     return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
 
 

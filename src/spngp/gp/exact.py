@@ -23,12 +23,12 @@ from spngp.gp.prior import Prior, overflow_is_checked
 from spngp.gp.row_weights import Repeats, merge
 from spngp.kernels import Kernel, Parameter
 
-_MERGED_ABOVE = 2000  # own rows from which on equal ones are taken together: it is exact, but costs a sort
-_BLOCK = 1024  # rows predicted at a time: bounds the memory, large enough for matrix products
+_MERGED_ABOVE = 2000  # own rows of a leaf: with more, equal rows are merged, which is exact but costs a sort
+_ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, large enough for fast matrix products
 
 
 class ExactGP(Prior):
-    """A Gaussian process with Gaussian noise, conditioned on any number of rows (none: the prior); immutable.
+    """A Gaussian process with Gaussian noise, conditioned on any number of rows; without rows, the prior. Immutable.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ExactGP(Prior):
     log_evidence : float
         log p(y | X) of the GP's own rows; 0 for the prior.
     n_own, n_context : int
-        How many rows it was conditioned on, and how many more it only sees when it predicts.
+        Number of own rows, which it was conditioned on, and of context rows, which it only sees when it predicts.
 
     Examples
     --------
@@ -58,11 +58,11 @@ class ExactGP(Prior):
     n_own: int
     _X: Array
     _y: Array
-    _L: Square | None  # None to save memory: then made again from the rows when a variance is asked for
+    _L: Square | None  # None if not kept in memory: it is computed again when a variance is asked for
     _alpha: Array
-    _repeats: Repeats | None = None  # of own rows that occur several times and are one row of _X, with their mean in _y
-    _context_weights: Array | None = None  # of the rows after the own ones; None if all are one
-    _jitter: float  # what was added to the diagonal of the own rows for L to exist; zero as a rule
+    _repeats: Repeats | None = None  # weights of own rows; merged rows are one row of _X, with their mean output in _y
+    _context_weights: Array | None = None  # weights of context rows; None if all are one
+    _jitter: float  # added to the diagonal of the own rows so that L exists; usually zero
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
         super().__init__(kernel, noise_variance)
@@ -93,7 +93,7 @@ class ExactGP(Prior):
 
     @property
     def _n_first(self) -> int:
-        """Own rows of the matrix: the distinct ones where equal rows were taken together."""
+        """Number of rows of the matrix that are own rows: the distinct ones, where equal rows were merged."""
         return self.n_own if self._repeats is None else self._repeats.counts.size
 
     def with_theta(self, theta: Array) -> ExactGP:
@@ -131,7 +131,7 @@ class ExactGP(Prior):
         """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
 
         ``X_context`` and ``y_context`` are rows that it also sees when it predicts but that do not enter
-        :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the leading block of
+        :attr:`log_evidence`. They stand after the own rows, so the factor of the own rows is the top left corner of
         the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
         O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
 
@@ -178,7 +178,7 @@ class ExactGP(Prior):
         weights: Array | None,
         context_weights: Array | None,
     ) -> ExactGP:
-        """A copy with further rows, own and context, in their order; what follows from them is still to be computed."""
+        """A copy with further own and context rows in their places; factor and evidence are still to be computed."""
         gp = copy.copy(self)
         own, n_new = self._n_first, y.size
         old_X = self._X if self._y.size else X[:0]
@@ -205,8 +205,9 @@ class ExactGP(Prior):
     def _factor(self, known: Square | None, scratch: bool) -> tuple[Square, float]:
         """Factor for own rows followed by context, and the jitter of the own rows; in scratch memory if asked.
 
-        Without jitter one factorisation serves all, or extends what is known of the first rows. Where jitter is needed,
-        own rows are factored as if they came at once and without context: neither changes the evidence.
+        Without jitter, one factorisation serves all rows, or extends the ``known`` factor of the first rows. Where
+        jitter is needed, the own rows are factored first and all at once, so that the evidence depends neither on
+        context nor on the order in which rows came.
         """
         X, n, own, noise = self._X, self._y.size, self._n_first, self._noise_per_row()
         with contextlib.suppress(NotPositiveDefiniteError):
@@ -241,7 +242,7 @@ class ExactGP(Prior):
         return gp
 
     def _present_factor(self) -> Square:
-        """The factor as kept, or made again in the thread's scratch memory, where it stays until the next one."""
+        """The factor: the one kept, or a new one in the thread's scratch memory, valid until the thread's next one."""
         if self._L is not None:
             return self._L
         return self._factor(None, scratch=True)[0]
@@ -270,10 +271,9 @@ class ExactGP(Prior):
         mean = np.zeros(X.shape[0])
         if self._y.size:
             with overflow_is_checked():
-                for start in range(0, X.shape[0], _BLOCK):
-                    mean[start : start + _BLOCK] = (
-                        self.kernel.covariances(X[start : start + _BLOCK], self._X) @ self._alpha
-                    )
+                for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+                    batch = slice(start, start + _ROWS_AT_ONCE)
+                    mean[batch] = self.kernel.covariances(X[batch], self._X) @ self._alpha
         return self._finite(mean, X)
 
     def predict(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
@@ -283,12 +283,12 @@ class ExactGP(Prior):
             mean, variance = np.zeros(X.shape[0]), self.kernel.variances(X)
             if self._y.size and X.shape[0]:
                 L = self._present_factor()
-                for start in range(0, X.shape[0], _BLOCK):
-                    block = slice(start, start + _BLOCK)
-                    cross = self.kernel.covariances(X[block], self._X).T  # Fortran-ordered, one column a row asked for
-                    mean[block] = self._alpha @ cross
+                for start in range(0, X.shape[0], _ROWS_AT_ONCE):
+                    batch = slice(start, start + _ROWS_AT_ONCE)
+                    cross = self.kernel.covariances(X[batch], self._X).T  # Fortran-ordered, a column per predicted row
+                    mean[batch] = self._alpha @ cross
                     L.solve(cross)
-                    variance[block] -= np.einsum("ij,ij->j", cross, cross)
+                    variance[batch] -= np.einsum("ij,ij->j", cross, cross)
                 np.maximum(variance, 0.0, out=variance)
         return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_variance, X)
 
@@ -308,7 +308,7 @@ class ExactGP(Prior):
 
     @property
     def rows_seen_once(self) -> Indices:
-        """Positions of the own rows that can be left out one by one: all but those taken together."""
+        """Positions of the own rows that can be left out one by one: all but merged ones."""
         return np.arange(self.n_own) if self._repeats is None else np.flatnonzero(self._repeats.counts <= 1)
 
     def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:

@@ -1,4 +1,4 @@
-"""Leave-one-out in closed form: what all other rows say about each, and which rows mislead the others."""
+"""Leave-one-out in closed form: the prediction of each row from all other rows, and which rows mislead the rest."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from spngp.gp.exact import ExactGP
 
 
 def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tuple[Indices, Array]:
-    """Own rows that mislead the others, and the squared residual of each.
+    """Own rows that mislead the rest, and the squared leave-one-out residual of each.
 
-    Rows more than ``limit`` standard deviations off what all others say are looked at, farthest first. One is an
-    outlier if, without it, the others are better predicted, each by the rest: if the sum of their leave-one-out log
-    densities grows. Rows that were taken together, and context, play no part;
-    nor, as candidates, own rows that ``among`` does not mark.
+    A row misleads the rest if
+
+    - its output is more than ``limit`` standard deviations from what all other own rows predict, and
+    - without it, the sum of the other rows' leave-one-out log densities is larger.
+
+    Candidates are tried one by one, the farthest first, and those found are left out from then on. Merged rows are no
+    candidates, nor are rows that ``among`` does not mark. Context is not used.
     """
     own = gp._n_first
     square = gp._present_factor().leading(own)
-    if gp._L is not None:  # else it is scratch memory, and may be overwritten
+    if gp._L is not None:  # scratch memory may be overwritten, a factor that is kept may not
         square = Square(square.array.copy(order="F"))
     alpha = gp._y[:own].copy()
     square.solve(alpha)
@@ -30,7 +33,7 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
     kept = np.ones(own, dtype=bool)
     found: list[int] = []
     squares: list[float] = []
-    if not (alpha * alpha > limit * limit * diagonal)[open_].any():  # nearly always
+    if not (alpha * alpha > limit * limit * diagonal)[open_].any():  # the usual case: no candidates
         return np.array(found, dtype=np.intp), np.array(squares)
     P = np.tril(square.array) + np.tril(square.array, -1).T
     while True:

@@ -1,7 +1,7 @@
-"""Hyper-parameters: maxima of the log evidence, tied over experts or each on its own.
+"""Optimisation of hyper-parameters: maxima of the log evidence.
 
 ``theta`` is the vector of free log-parameters of a GP: its kernel's, then its noise variance. A *block* is a pair of
-checked arrays (X, y): the rows of one expert.
+checked arrays (X, y): the rows and outputs of one region that parameters are learnt from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spngp.gp.evidence import evidence_of
 from spngp.gp.exact import ExactGP
 from spngp.kernels.parameter import Identity
 
-_LOG_OF_ANY = 690.0  # the log of any reasonable parameter is smaller
+_LARGEST_LOG = 690.0  # log-parameters within ±690 are those of positive, finite floats
 
 Block: TypeAlias = tuple[Array, Array]
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
@@ -32,21 +32,21 @@ Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 
 @dataclass
 class Convergence:
-    """Counts the optimisations of one fit, so that it can warn once, in words, with the figures."""
+    """Counts the optimisations of one fit, so that there is one warning for all, with the figures."""
 
     runs: int = 0
     unfinished: list[float] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def record(self, last_gain: float | None) -> None:
-        """Count one run; ``last_gain`` in nats per row if it was still climbing. Threads may call it."""
+        """Count one run; ``last_gain`` is its last gain in nats per row if it was still improving. Thread-safe."""
         with self._lock:
             self.runs += 1
             if last_gain is not None:
                 self.unfinished.append(last_gain)
 
     def warn(self) -> None:
-        """Warn if any run was still climbing when its evaluations were used up."""
+        """Warn if any run was still improving when its evaluations were used up."""
         if self.unfinished:
             warnings.warn(
                 f"hyper-parameters: {len(self.unfinished)} of {self.runs} optimisations were still improving when they "
@@ -68,8 +68,8 @@ class LeafEvidence:
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""
-        if theta.shape != self._free.shape or not float(np.abs(theta).max(initial=0.0)) < _LOG_OF_ANY:
-            self._gp.with_theta(theta)  # says what is wrong
+        if theta.shape != self._free.shape or not float(np.abs(theta).max(initial=0.0)) < _LARGEST_LOG:
+            self._gp.with_theta(theta)  # raises an error that says what is wrong
         values = self._values.copy()
         values[self._free] = np.exp(theta)
         value, by_kernel, by_noise = self._evidence(values[:-1], float(values[-1]))
@@ -124,8 +124,10 @@ def maximise(
             value, gradient = objective(point)
         except NotPositiveDefiniteError:
             if best == -np.inf:
-                raise  # not even the start can be evaluated
-            return 10.0 - best / n_rows, np.zeros(point.size)  # far worse than the best: the line search turns back
+                raise  # the start itself cannot be evaluated
+            return 10.0 - best / n_rows, np.zeros(
+                point.size
+            )  # 10 nats per row below the best: the line search steps back
         if value > best:
             gains.append(value - best)
             best, best_theta = value, point.copy()
@@ -168,12 +170,12 @@ def fit_gp(gp: ExactGP, X: Any, y: Any, max_evaluations: int = 200) -> ExactGP:
 
 
 def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = None) -> Array:
-    """Minus the Hessian of the log evidence per row, averaged over blocks, where ``gp`` stands.
+    """Minus the Hessian of the log evidence per row at the parameters of ``gp``, averaged over blocks.
 
-    By differences of gradients, so as many evaluations a block as there are parameters; directions in which the
-    evidence curves upwards count as flat.
+    Computed by differences of gradients: one evaluation per parameter and block. Directions in which the evidence
+    curves upwards are taken as flat.
     """
-    theta, step = gp.theta, 0.03  # differences this coarse average over what a Newton step is to cross
+    theta, step = gp.theta, 0.03  # of a log-parameter; about as far as a Newton step will go
     flat = 1e-6  # nats per row
     if not blocks or not theta.size:
         return flat * np.eye(theta.size)
@@ -197,13 +199,13 @@ def climb(
 ) -> Array:
     """Newton steps from ``theta`` with a curvature known beforehand and corrected on the way (BFGS).
 
-    Made for many similar objectives: a curvature that fits most of them saves each the evaluations to find its own.
-    Ends when the next step promises to gain less than ``tolerance`` nats.
+    For many similar objectives: with a curvature that fits most of them, each takes fewer evaluations. Ends when the
+    next step promises a gain of less than ``tolerance`` nats.
     """
     low, high = bounds[:, 0], bounds[:, 1]
     theta = np.clip(theta, low, high)
     value, gradient = objective(theta)
-    radius = 1.5  # a step in a log-parameter: the curvature may be another one further away
+    radius = 1.5  # largest step in a log-parameter, as the curvature may differ further away
     for _ in range(max_evaluations - 1):
         held = (theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0)
         try:
@@ -213,7 +215,7 @@ def climb(
                 step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
             else:
                 step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
-        except np.linalg.LinAlgError:  # corrections have made it flat in some direction: no step to be had
+        except np.linalg.LinAlgError:  # singular after the corrections: there is no Newton step
             break
         step *= min(1.0, radius / max(float(np.abs(step).max(initial=0.0)), 1e-300))
         trial = np.clip(theta + step, low, high)
@@ -241,8 +243,8 @@ def fit_adaptive(
 ) -> ExactGP:
     """One expert moved towards the maximum of its evidence times a prior, usually around the tied values.
 
-    ``curvature`` is that of the log evidence per row to begin with (see :func:`mean_curvature`). A few steps are all
-    that is asked for, so an expert that could go further is no failure.
+    ``curvature`` is the initial one, of the log evidence per row (see :func:`mean_curvature`). Only a few steps are
+    made, so an expert that stops short of the maximum is not reported.
     """
     if not gp.theta.size:
         return gp

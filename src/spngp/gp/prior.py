@@ -1,4 +1,4 @@
-"""A Gaussian process before it has seen any row: a kernel and a noise, and their evidence for rows."""
+"""A Gaussian process before it is conditioned on rows: kernel, noise, and the evidence of given rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spngp.kernels.parameter import Identity, ParameterTable, declare
 
 
 def overflow_is_checked() -> np.errstate:
-    """For code that looks at its result: no warning besides the error."""
+    """For code that checks its result for overflow and raises an error: NumPy's warnings are switched off."""
     return np.errstate(over="ignore", invalid="ignore")
 
 

@@ -1,4 +1,4 @@
-"""Own rows of a leaf that weigh more or less than one: equal rows taken together without loss, and rows in doubt."""
+"""Weights of a leaf's own rows: above one for equal rows that were merged (exactly), below one for those in doubt."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from spngp._support.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """What each distinct row weighs, and what its outputs say besides their mean.
+    """The weight of each distinct row, and what the outputs of merged rows contribute besides their mean.
 
     The noise of a row with weight w has variance σ²/w. For c outputs at one row with latent value f and weights w_j,
     Π N(y_j; f, σ²/w_j) = N(ȳ; f, σ²/W) · (Π w_j / W)^½ · (2πσ²)^(−(c−1)/2) · exp(−S/2σ²), with W = Σ w_j, the
-    weighted mean ȳ and S = Σ w_j (y_j − ȳ)²: the mean with its own noise says all about f, and the rest is a constant
-    of the evidence.
+    weighted mean ȳ and S = Σ w_j (y_j − ȳ)². Only the first factor depends on f, so one row with output ȳ and weight W
+    stands for all c; the other factors are constants of the evidence.
 
     Attributes
     ----------
     counts : ndarray of shape (m,)
         The weight W of each distinct row: how often it occurs, where all its rows have weight one.
     scatter : float
-        The sum of S over all rows.
+        The sum of S over the distinct rows.
     n_rows : int
-        How many rows there were.
+        Number of rows before merging.
     log_weights : float
-        The sum of log w_j over them.
+        The sum of log w_j over the rows before merging.
     """
 
     counts: Array
@@ -38,11 +38,11 @@ class Repeats:
 
     @staticmethod
     def of(weights: Array) -> Repeats:
-        """Rows that are all distinct."""
+        """The weights of rows none of which are merged."""
         return Repeats(weights, 0.0, weights.size, float(np.log(weights).sum()))
 
     def followed_by(self, other: Repeats) -> Repeats:
-        """These rows and then the others."""
+        """These rows followed by those of ``other``."""
         return Repeats(
             np.concatenate([self.counts, other.counts]),
             self.scatter + other.scatter,
@@ -51,7 +51,7 @@ class Repeats:
         )
 
     def log_density(self, noise_variance: float) -> float:
-        """Log of the constant."""
+        """Log of the constants of the evidence."""
         merged = self.n_rows - self.counts.size
         if merged == 0:
             return 0.0
@@ -64,7 +64,7 @@ class Repeats:
 
 
 def merge(X: Array, y: Array, rows: Repeats) -> tuple[Array, Array, Repeats]:
-    """Distinct rows in ascending order, the mean output of each, and what was left out."""
+    """Distinct rows in ascending order, the weighted mean output of each, and their weights."""
     distinct, place = np.unique(X, axis=0, return_inverse=True)
     place = place.reshape(-1)
     totals: Array = np.bincount(place, rows.counts, distinct.shape[0]).astype(np.float64)

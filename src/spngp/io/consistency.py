@@ -1,7 +1,8 @@
-"""Which check each object of a model file must pass, so that all that a model can be asked for has an answer.
+"""Which check each object of a model file must pass, so that no later call on the model fails.
 
-Types are known to be right (:mod:`spngp.io.fields`), and so are the parts of an object. Contents of arrays that are
-read later (:mod:`spngp.io.deferred`) are not looked at, only their shapes. The checks live with their classes.
+When an object is checked, its types (:mod:`spngp.io.fields`) and its parts have been checked before. Of arrays that
+are read later (:mod:`spngp.io.deferred`), only shapes are checked. The checks themselves live with their classes, in
+the ``consistency`` module of each room.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 from spngp.gp.exact import ExactGP
 
-# What is left for later: nearly all of a file's bytes.
+# Attributes that are read later: nearly all of a file's bytes.
 READ_LATER = ("_X", "_y", "_L", "_alpha")
 
 
@@ -26,12 +26,12 @@ class StoredGP(ExactGP):
         return stored
 
     def __getattribute__(self, name: str) -> Any:
-        # not __getattr__: a default in the class would hide what was stored
+        # __getattr__ would not be called for attributes that have a default in the class
         if name in READ_LATER:
-            own = object.__getattribute__(self, "__dict__")
-            if name not in own:
-                own["_read"](name)
-                own[name] = own["_attributes"][name]
+            held = object.__getattribute__(self, "__dict__")
+            if name not in held:
+                held["_read"](name)
+                held[name] = held["_attributes"][name]
         return object.__getattribute__(self, name)
 
     @property

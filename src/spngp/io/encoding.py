@@ -15,7 +15,7 @@ from spngp.io.classes import CLASSES, SKLEARN, SKLEARN_KERNELS, Reference, class
 from spngp.io.deferred import StoredGP
 from spngp.io.header import DTYPES
 
-# Arrays up to this many bytes stand together in one array per type: an entry of their own would be longer than they.
+# Bytes. Arrays up to this size are joined into one array per type: separate header entries would be longer than they.
 _SMALL = 1024
 
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

@@ -36,7 +36,7 @@ _LARGEST_INT = 2**63  # NumPy's indices are smaller
 
 @dataclass(frozen=True)
 class _Fields:
-    """Attributes that a record must have, with their types and the checks of these, and a rule for others."""
+    """The attributes that a record must have, their types and type checks, and which further ones it may have."""
 
     types: Mapping[str, Any]
     checks: Mapping[str, Check]
@@ -75,9 +75,9 @@ def _fields_of(name: str) -> _Fields:
         found |= _ALWAYS_ADDED
 
     def may_add(label: str) -> bool:
-        """Fitted attributes of a user's own, which end in an underscore as scikit-learn's do, and hide nothing."""
-        own = label.isidentifier() and label.endswith("_") and not label.startswith("_")
-        return name in ESTIMATORS and (label in _SOMETIMES_ADDED or (own and not hasattr(kind, label)))
+        """Whether a record may have an attribute that a user added: it must end in an underscore and hide nothing."""
+        fitted = label.isidentifier() and label.endswith("_") and not label.startswith("_")
+        return name in ESTIMATORS and (label in _SOMETIMES_ADDED or (fitted and not hasattr(kind, label)))
 
     return _Fields(found, {label: _check_of(hint) for label, hint in found.items() if hint is not Any}, may_add)
 

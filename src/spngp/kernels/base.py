@@ -18,7 +18,7 @@ from spngp.kernels.parameter import Identity, Parameter, ParameterTable, declare
 # Given dL/d(pairs) and dL/d(diagonal), the gradient of L with respect to the free log-parameters.
 Pullback: TypeAlias = Callable[[Array, Array], Array]
 
-# Columns filled together: few enough for the cache, enough to keep the interpreter out of sight.
+# Columns of a matrix filled at once: they fit into the cache, and Python's overhead per call is small against the work.
 _FILLED_AT_ONCE = 96
 
 
@@ -77,8 +77,8 @@ class Kernel(ABC):
     def rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
         """The kernel of s·f(x/scales), for a function f of this one: the same covariances in other units.
 
-        What is fixed stays fixed; bounds of what is free are the default ones again. Kernels of the inner product are
-        then those of inputs as far from their centre as they were from the origin.
+        Fixed parameters stay fixed; free ones get the default bounds. Only the scale changes: a kernel of the inner
+        product x·x' still needs inputs shifted as before.
 
         Examples
         --------
@@ -147,19 +147,19 @@ class Kernel(ABC):
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
         """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use.
 
-        A block of columns at a time, so that what is done to each entry is done in the cache.
+        A few columns at a time, so that each entry stays in the cache until it is done.
         """
-        block = self._block_of(X)
+        covariances = self._covariances_of(X)
         for start in range(0, X.shape[0], _FILLED_AT_ONCE):
             stop = start + _FILLED_AT_ONCE
             part = square.array[start:, start:stop]
             if adds:
-                part += block(start, stop).T
+                part += covariances(start, stop).T
             else:
-                part[:] = block(start, stop).T
+                part[:] = covariances(start, stop).T
 
-    def _block_of(self, X: Array) -> Callable[[int, int], Array]:
-        """A function of ``start`` and ``stop``: covariances of these rows with each other and all that follow."""
+    def _covariances_of(self, X: Array) -> Callable[[int, int], Array]:
+        """A function of ``start`` and ``stop``: the covariances of ``X[start:stop]`` with ``X[start:]``."""
         return lambda start, stop: self.covariances(X[start:stop], X[start:])
 
     def checked_rows(self, X: Any, name: str) -> Array:
@@ -181,8 +181,8 @@ class Kernel(ABC):
     def slope_variances(self, d: int) -> Array:
         """Prior variance of the function's slope along each of d inputs, up to a factor near one.
 
-        Its inverse square root is how far the function reaches along an input: the kernel's metric, by which regions
-        are cut and neighbours chosen.
+        Its inverse square root is the distance over which the function changes along an input. That is the kernel's
+        metric, in which regions are cut and context rows are chosen.
         """
 
     @abstractmethod
@@ -228,7 +228,7 @@ class Kernel(ABC):
 
 
 class Combination(Kernel):
-    """Base: an ordered list of parts that share one input. Parts of the same kind are taken up flat."""
+    """Base of sums and products: a list of parts. Sums inside a sum are flattened, and products inside a product."""
 
     parts: tuple[Kernel, ...]
 
@@ -256,12 +256,12 @@ class Combination(Kernel):
         return kernel
 
     def _part_places(self) -> list[slice]:
-        """Where each part's parameters stand among all."""
+        """For each part, the slice of its parameters among all."""
         ends = list(itertools.accumulate(part.parameters.values.size for part in self.parts))
         return [slice(end - part.parameters.values.size, end) for part, end in zip(self.parts, ends, strict=True)]
 
     def _part_evaluations(self, X: Array, square: Square) -> list[tuple[slice, Evaluation]]:
-        # the parts may share the work space: each is done with it when its method returns
+        # the parts may share the work space, because none uses it after its method has returned
         return [
             (place, part.evaluation(X, square)) for part, place in zip(self.parts, self._part_places(), strict=True)
         ]
@@ -324,7 +324,7 @@ class KernelProduct(Combination):
         return np.prod([part.variances(X) for part in self.parts], axis=0)
 
     def slope_variances(self, d: int) -> Array:
-        """The product rule, with each factor's variance taken at the origin plus one."""
+        """By the product rule; the variances of the other factors are those at the row of ones."""
         at = np.ones((1, d))
         variances = np.array([part.variances(at)[0] for part in self.parts])
         others = [np.prod(np.delete(variances, i)) for i in range(len(self.parts))]

@@ -16,16 +16,16 @@ from spngp.kernels.parameter import Identity, Parameter, ParameterTable, declare
 
 
 def check_parameter(parameter: Parameter) -> None:
-    """As its constructor's owner would."""
+    """Raise an error unless the constructor of a kernel or leaf would accept the parameter."""
     declare("a parameter", {"value": parameter}, may_be_zero=("value",))
 
 
 def check_table(table: ParameterTable) -> None:
-    """Values, bounds and freedom of parameters must agree."""
+    """Raise an error unless values, bounds and free flags of parameters agree."""
     n = len(table.identities)
     for array, shape in ((table.values, (n,)), (table.free, (n,)), (table.log_bounds, (n, 2))):
         must_have_shape(array, shape, f"each part of a table of {n} parameters")
-    free = table.free.tolist()  # tables are many and short: NumPy would take longer
+    free = table.free.tolist()  # tables are short: Python's lists are faster than NumPy
     for value, is_free, (low, high) in zip(table.values.tolist(), free, table.log_bounds.tolist(), strict=True):
         must(0.0 <= value < math.inf, "parameters must be finite and >= 0", value)
         must(value > 0.0 or not is_free, "free parameters must be > 0", value)
@@ -34,7 +34,7 @@ def check_table(table: ParameterTable) -> None:
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """A kernel must have the parameters of its class."""
+    """Raise an error unless a kernel has the parameters of its class."""
     name, table, places = type(kernel).__name__, kernel.parameters, kernel._places
     sizes = []
     for label, place in places.items():
@@ -68,7 +68,7 @@ def _kernel_layout(
 
 
 def check_combination(kernel: KernelSum | KernelProduct) -> None:
-    """A sum or product must have the parameters of its parts."""
+    """Raise an error unless a sum or product has the parameters of its parts."""
     must(kernel.parts, f"{type(kernel).__name__} needs at least one kernel", "none")
     joined = ParameterTable.join([part.parameters for part in kernel.parts])
     agrees = kernel._places == {} and kernel.parameters.key() == joined.key()

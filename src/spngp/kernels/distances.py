@@ -11,10 +11,10 @@ from spngp._linalg.scratch import empty
 from spngp._linalg.square import Square
 from spngp._support.types import Array
 
-# Largest squared norm of features for which squared distances may be expanded into inner products.
+# Largest squared norm of features for which squared distances are expanded into inner products.
 _EXPANDABLE = 1e4
 
-# Squared distances stop here: far beyond every kernel's reach, and formulas such as (1 + s)·e⁻ˢ stay clear of ∞ · 0.
+# Largest squared distance: beyond it every covariance is zero anyway, and formulas like (1 + s)·e⁻ˢ would give ∞ · 0.
 FARTHEST = 1e290
 
 
@@ -57,14 +57,14 @@ class SquaredDistances:
 
 
 class ExpandedDistances(NamedTuple):
-    """|a − b|² = |a|² + |b|² − 2a·b as one matrix product of extended rows, for blocks of rows a and b."""
+    """|a − b|² = |a|² + |b|² − 2a·b as one matrix product of extended rows a and b."""
 
     left: Array
     right: Array
 
     @staticmethod
     def of(A: Array, B: Array | None = None) -> ExpandedDistances | None:
-        """For the rows of A and of B (of A itself by default); none if rounding could be felt."""
+        """For the rows of A and of B (of A itself by default); None if rounding errors would be too large."""
         B = A if B is None else B
         a, b = (np.einsum("ij,ij->i", rows, rows)[:, np.newaxis] for rows in (A, B))
         if not max(a.max(initial=0.0), b.max(initial=0.0)) <= _EXPANDABLE:
@@ -73,7 +73,7 @@ class ExpandedDistances(NamedTuple):
         return ExpandedDistances(left, np.concatenate([B, np.ones(b.shape), b], axis=1))
 
     def __call__(self, start: int, stop: int) -> Array:
-        """From rows ``start`` to ``stop`` of A to B from ``start`` on; negative by a rounding error at most."""
+        """From ``A[start:stop]`` to ``B[start:]``; negative by a rounding error at most."""
         return np.asarray(self.left[start:stop] @ self.right[start:].T)
 
 
@@ -84,7 +84,7 @@ def squared_distances(A: Array, B: Array, exact: bool = False) -> Array:
 
 
 def centre(X: Array) -> Array:
-    """A row to subtract before features are formed: near the data, and not drawn away by one outlier.
+    """A row to subtract before features are formed: the median of three rows, which one outlier cannot move far.
 
     Distances do not change, but inputs far from the origin (years, coordinates) keep their digits.
     """

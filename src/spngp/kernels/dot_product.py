@@ -200,7 +200,7 @@ class Constant(Kernel):
 
 
 class ConstantEvaluation:
-    """A constant kernel on so many rows."""
+    """A constant kernel on n rows."""
 
     def __init__(self, n: int) -> None:
         self._gram = PackedGram(np.empty(n * (n - 1) // 2), np.empty(n))

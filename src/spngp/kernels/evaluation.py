@@ -59,7 +59,7 @@ class ProductEvaluation:
         return self._product(self._grams)
 
     def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:
-        """Gradient by the logs of all parameters: the other factors multiply what comes from above."""
+        """Gradient by the logs of all parameters: for each factor, the incoming gradient times all other factors."""
         gradients = []
         for i, (_, part) in enumerate(self._parts):
             above = PackedGram(g_pairs, g_diagonal)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from spngp._support.checks import as_floats
 from spngp._support.types import Array
 
-# Unless bounds are given, optimisation may move a parameter this far either way from the value it was given:
-# wide enough to be no restriction, relative so that it holds in any units.
+# Default bounds of a parameter: its value divided and multiplied by this factor. So wide that they restrict nothing,
+# and relative, so that they mean the same in any units.
 DEFAULT_RANGE = 1e5
 
 # Logs whose exponential is a positive, finite number.
@@ -170,10 +170,10 @@ class ParameterTable:
 def declare(
     owner: str, given: Mapping[str, Any], scalar: Sequence[str] = (), may_be_zero: Sequence[str] = ()
 ) -> tuple[ParameterTable, dict[str, int | slice]]:
-    """Check the constructor arguments of ``owner``; returns their table and where in it each name stands.
+    """Check the constructor arguments of ``owner``; returns their table and the place of each name in it.
 
-    A name in ``scalar`` takes one value only. A name in ``may_be_zero`` may be 0, which switches its term off and
-    holds it there (log 0 is no place to start from).
+    A name in ``scalar`` takes one value only. A name in ``may_be_zero`` may be 0: its term is then switched off, and
+    the parameter is fixed, because its log is −∞.
     """
     identities: list[Identity] = []
     values: list[Array] = []

@@ -23,7 +23,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 class Stationary(Kernel):
     """Base: a profile of u = |φ(x) − φ(x')|² with features φ(x) = scale · x/length_scale.
 
-    The scale is each formula's own: with it a profile needs the fewest passes over the matrix.
+    Each formula chooses ``scale`` so that its profile needs the fewest passes over the matrix.
     """
 
     length_scale: float | Array
@@ -32,11 +32,11 @@ class Stationary(Kernel):
 
     @property
     def _formula(self) -> CompiledFormula | None:
-        """The same profile in C, where features are inputs times a factor each. Subclasses may be something else."""
+        """The compiled formula of this class; None for subclasses, which may have another formula."""
         return None
 
     def _compiled_formula(self, d: int) -> CompiledFormula | None:
-        """The formula to use for d inputs; none if NumPy is faster, or all there is."""
+        """The compiled formula for d inputs; None if there is none, or if NumPy is faster."""
         return None if compiled.library is None or d > compiled.MOST_INPUTS else self._formula
 
     @abstractmethod
@@ -65,11 +65,11 @@ class Stationary(Kernel):
         gradient[place] += per_input if isinstance(place, slice) else per_input.sum()
 
     def _is_smooth(self) -> bool:
-        """Whether the value depends on u, not √u, near zero, and so forgives a rounding error in u."""
+        """Whether the value near zero depends on u, not on √u, so that rounding errors in u do no harm."""
         return True
 
     def _features_are_free(self) -> bool:
-        """Whether any parameter inside the features is learnt; if not, the larger half of the pullback is saved."""
+        """Whether a parameter of the features is learnt; if not, most of the pullback can be skipped."""
         return bool(self.parameters.free[self._places["length_scale"]].any())
 
     def _features(self, X: Array) -> Array:
@@ -99,19 +99,19 @@ class Stationary(Kernel):
             features = np.asfortranarray(self._features(X - centre(X)))
             formula.write(features, features, square.array, math.log(self.variance), True, adds)
 
-    def _block_of(self, X: Array) -> Callable[[int, int], Array]:
+    def _covariances_of(self, X: Array) -> Callable[[int, int], Array]:
         features = self._features(X - centre(X))
         expanded = None if not self._is_smooth() else ExpandedDistances.of(features)
         if expanded is None:
-            return super()._block_of(X)
+            return super()._covariances_of(X)
         values = self.parameters.values
 
-        def block(start: int, stop: int) -> Array:
+        def covariances(start: int, stop: int) -> Array:
             u = expanded(start, stop)
             spare = [np.empty(u.size) for _ in range(self._n_spare)]
             return self._profile(u.reshape(-1), spare, values).value.reshape(u.shape)
 
-        return block
+        return covariances
 
     def variances(self, X: Array) -> Array:
         """Prior variance at each checked row."""

@@ -31,9 +31,9 @@ def from_sklearn(kernel: Any) -> Translation:
     ``RationalQuadratic``, and sums and products of these. A term of the outermost sum that is a ``WhiteKernel``, alone
     or times constants, becomes the noise variance, and several such terms add up to one.
 
-    Values and bounds are kept, and what is fixed stays fixed. Bounds that do not hold their value are widened to it,
-    as scikit-learn starts there too. A noise variance made of several numbers may move between the values that its
-    parts allow together, and is fixed only if all of them are.
+    Values and bounds are kept, and what is fixed stays fixed. Bounds that exclude their value are widened to include
+    it, since scikit-learn starts there as well. Bounds of a noise variance made of several numbers follow from theirs;
+    it is fixed only if all of them are.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def from_sklearn(kernel: Any) -> Translation:
     >>> noise.value
     0.1
     """
-    from sklearn.gaussian_process import kernels as sk  # here and below: only who translates pays for the import
+    from sklearn.gaussian_process import kernels as sk  # here and below: imported only when a kernel is translated
 
     if not isinstance(kernel, sk.Kernel):
         raise TypeError(f"expected a scikit-learn kernel, got {kernel!r}")
@@ -101,7 +101,7 @@ def _noise(term: Any) -> Parameter | None:
 
 
 def _combine(parameters: Sequence[Parameter], operation: Callable[[Iterable[float]], float]) -> Parameter:
-    """The sum or product of positive numbers, with bounds that hold whatever theirs allow."""
+    """The sum or product of positive numbers, with the bounds that follow from theirs."""
     values = [float(np.asarray(parameter.value)) for parameter in parameters]
     total = operation(values)
     if all(parameter.fixed for parameter in parameters) or total == 0.0:

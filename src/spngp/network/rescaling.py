@@ -28,7 +28,7 @@ def in_units(root: Node, units: Units, noise_shapes: Sequence[NoiseShape]) -> No
             renewed[id(node)] = Leaf.of(node.gp, node.output, node.label, units, noise_shapes[node.output])
             continue
         below = [shifts[id(child)] for child in node.children]
-        # the children of a sum are alternatives for the same outputs; all others are independent
+        # the children of a sum are alternatives for the same outputs; children of other nodes are independent
         shifts[id(node)] = below[0] if isinstance(node, Sum) else sum(below)
         at = {"at": _cuts(node, units)} if isinstance(node, Split) else {}
         renewed[id(node)] = node.rebuilt(children, log_evidence=node.log_evidence + shifts[id(node)], **at)

@@ -54,7 +54,7 @@ class KernelWeightsDisplay:
     def from_estimator(
         cls, estimator: Any, *, feature: int = 0, at: Any = None, output: int = 0, grid: Any = None, **plot: Any
     ) -> Self:
-        """Draw a fitted model along one input, the others at their medians or ``at`` a row."""
+        """Draw a fitted model along one input, the other inputs at their medians or ``at`` a row."""
         along = line(training_rows(estimator)[0], feature, at, grid)
         weights = without_names(estimator).predict_kernel_weights(along.rows)
         weights = weights if weights.ndim == 2 else weights[:, output]
@@ -133,7 +133,7 @@ class NoiseDisplay:
         ylabel: str = "noise std",
         **plot: Any,
     ) -> Self:
-        """Draw a fitted model along one input, the others at their medians or ``at`` a row."""
+        """Draw a fitted model along one input, the other inputs at their medians or ``at`` a row."""
         along = line(training_rows(estimator)[0], feature, at, grid)
         noise = one_output(without_names(estimator).predict_noise(along.rows), output)
         return cls(along.x, noise, xlabel=input_names(estimator)[feature], ylabel=ylabel).plot(**plot)

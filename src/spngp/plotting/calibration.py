@@ -32,8 +32,8 @@ def coverage_curve(pit: Array, levels: Array) -> Array:
 class CalibrationDisplay:
     """Two panels: a histogram of the probability integral transform, and coverage against nominal coverage.
 
-    Both are flat or on the diagonal if predictions are calibrated; the shaded band holds 95 % of what chance alone
-    would do to so many rows.
+    If predictions are calibrated, the histogram is flat and the coverage is on the diagonal, up to chance: for this
+    number of rows, it stays inside the shaded band in 95 % of cases.
 
     Parameters
     ----------

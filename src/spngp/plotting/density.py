@@ -18,8 +18,8 @@ from spngp.predictive import GaussianMixture
 class DensityDisplay:
     """The predictive density along one input, with its mean, a central interval and the data.
 
-    With several inputs it is a slice: the others stay at their medians, or at the row given. Rows of the data then lie
-    beside the slice, so only their positions along the input are marked, as a rug.
+    With several inputs it is a slice: the other inputs stay at their medians, or at the row given. Rows of the data do
+    not lie in the slice then, so only their positions along the input are marked, as a rug.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def without_names(estimator: Any) -> Any:
 
 
 class Line(NamedTuple):
-    """Rows along one input, all others held where they are."""
+    """Rows along one input, all other inputs held where they are."""
 
     feature: int
     x: Array  # positions along the input
@@ -41,7 +41,7 @@ class Line(NamedTuple):
 
 
 def line(X: Array, feature: int = 0, at: Any = None, grid: Any = None, n_points: int = 400) -> Line:
-    """Rows along one input with the others at their medians, or ``at`` a row of all inputs.
+    """Rows along one input with the other inputs at their medians, or ``at`` a row of all inputs.
 
     Examples
     --------

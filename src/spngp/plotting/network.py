@@ -61,7 +61,8 @@ class NetworkDisplay:
         ``leaf_text(leaf)`` gives the text of a leaf, lines separated by newlines; by default the kernel's short name
         and the number of rows if there are any.
     max_depth : int, optional
-        Nodes so many edges below the root stand for all below them; by default as many as leave at most 300 nodes.
+        Number of edges from the root to the lowest nodes drawn; what is below these is left out. By default as large as
+        possible with at most 300 nodes.
     least_weight : float
         Children of sums with a smaller weight are left out.
 

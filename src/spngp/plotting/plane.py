@@ -15,7 +15,7 @@ from spngp.plotting.lines import input_names, training_rows, without_names
 
 
 class PlaneDisplay:
-    """Maps of the predictive mean and standard deviation over two inputs, the others held where they are.
+    """Maps of the predictive mean and standard deviation over two inputs, the other inputs held where they are.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class PlaneDisplay:
         title: str = "y",
         axes: Any = None,
     ) -> Self:
-        """Draw a fitted model over two of its inputs, the others at their medians or ``at`` a row.
+        """Draw a fitted model over two of its inputs, the other inputs at their medians or ``at`` a row.
 
-        Data are marked if the model has no other inputs, for else they lie beside the plane.
+        Data are marked only if the model has no other inputs; otherwise they do not lie in this plane.
         """
         X = training_rows(estimator)[0]
         d = X.shape[1]

@@ -14,13 +14,13 @@ from spngp.plotting import _style
 from spngp.plotting.expert_regions import ExpertRegion, expert_regions
 from spngp.plotting.lines import input_names
 
-_SHOWN = 300  # tiles; smaller ones could not be told apart
+_SHOWN = 300  # regions, at most: smaller ones could not be told apart
 
 
 def squarified(areas: Sequence[float], width: float, height: float) -> list[tuple[float, float, float, float]]:
-    """Tile a rectangle with tiles of given areas, largest first, as square as they will be (Bruls et al., 2000).
+    """Divide a rectangle into smaller ones of given areas, each as square as possible (Bruls et al., 2000).
 
-    Areas in descending order; only their ratios count. Returns (x, y, width, height) of each.
+    Areas are in descending order; only their ratios count. Returns (x, y, width, height) of each.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def squarified(areas: Sequence[float], width: float, height: float) -> list[tupl
     """
     total = float(np.sum(areas))
     left = [area * width * height / total for area in areas]
-    tiles: list[tuple[float, float, float, float]] = []
+    rectangles: list[tuple[float, float, float, float]] = []
     x = y = 0.0
     while left:
         side = min(width, height)
@@ -42,25 +42,25 @@ def squarified(areas: Sequence[float], width: float, height: float) -> list[tupl
         at = 0.0
         for area in strip:
             length = area / depth
-            tiles.append((x, y + at, depth, length) if width >= height else (x + at, y, length, depth))
+            rectangles.append((x, y + at, depth, length) if width >= height else (x + at, y, length, depth))
             at += length
         if width >= height:
             x, width = x + depth, width - depth
         else:
             y, height = y + depth, height - depth
-    return tiles
+    return rectangles
 
 
 def _worst(strip: Sequence[float], side: float) -> float:
-    """The largest ratio of sides among the tiles of a strip along ``side``."""
+    """The largest ratio of sides among the rectangles of a strip along ``side``."""
     depth = sum(strip) / side
     return max(max(area / depth**2, depth**2 / area) for area in strip)
 
 
 class RegionsDisplay:
-    """Each region a tile: its area the training rows (times the region's weight), its colour the evidence per row.
+    """Each region a rectangle: its area the training rows (times the region's weight), its colour the evidence per row.
 
-    Dark tiles are where the model explains its data least well, in nats per row.
+    Dark rectangles are where the model explains its data least well, in nats per row.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class RegionsDisplay:
         return cls(expert_regions(estimator, output), input_names(estimator)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw, with text in the tiles that have room for it."""
+        """Draw, with text in the rectangles that have room for it."""
         from matplotlib import colormaps
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize
@@ -106,8 +106,8 @@ class RegionsDisplay:
         evidence = np.array([region.log_evidence_per_row for region in self.regions])
         low, high = _style.widened(evidence.min(), evidence.max())
         colour = ScalarMappable(Normalize(low, high), colormaps["cividis"])
-        tiles = squarified([region.rows * region.weight for region in self.regions], 1.6, 1.0)
-        for region, value, (x, y, width, height) in zip(self.regions, evidence, tiles, strict=True):
+        rectangles = squarified([region.rows * region.weight for region in self.regions], 1.6, 1.0)
+        for region, value, (x, y, width, height) in zip(self.regions, evidence, rectangles, strict=True):
             face = colour.to_rgba(value)
             ax.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=ax.get_facecolor(), lw=1.5))
             if width > 0.16 and height > 0.09:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,15 @@ from scipy.stats import binom
 
 from spngp import metrics
 from spngp._support.types import Array
+from spngp._support.wording import counted
 from spngp.plotting.calibration import coverage_curve
 from spngp.report.judged import Judged
 from spngp.report.text import Cell, number, packed, percent, table
 
-_POINTS = 1_500  # of the scatter plot
-_LEVELS = (0.5, 0.8, 0.95)  # of central intervals
+_POINTS = 1_500  # points of the scatter plot
+_LEVELS = (0.5, 0.8, 0.95)  # probabilities of central intervals
 _SURPRISES = 12
-_INPUTS = 8  # shown with a surprise
+_INPUTS = 8  # inputs shown with a surprise
 
 
 @dataclass(frozen=True)
@@ -29,20 +31,29 @@ class Accuracy:
 
     @property
     def verdict(self) -> str:
-        """Whether the 95 % intervals hold as often as they should, chance allowed for."""
+        """Whether the share of observations inside the 95 % intervals is normal."""
         return verdict(self.scores.n, self.scores.coverage[0.95])
 
 
 def verdict(n: int, share: float) -> str:
-    """What to make of 95 % intervals that hold a share of n observations, chance allowed for."""
+    """Whether a ``share`` of n observations inside the 95 % intervals is normal: in 99 of 100 cases if they are right.
+
+    Examples
+    --------
+    >>> from spngp.report.accuracy import verdict
+    >>> verdict(33, 0.879)
+    'with 33 observations, 81.8–100 % is normal'
+    """
     if n == 0:
-        return "for none was given"
+        return "there were no observations"
     low, high = binom.ppf([0.005, 0.995], n, 0.95) / n
+    shown = f"{math.floor(1000 * low) / 10:g}–{math.ceil(1000 * high) / 10:g}"  # rounded outwards
+    normal = f"with {counted(n, 'observation')}, {shown} % is normal"
     if low <= share <= high:
-        return "which chance allows"
+        return normal
     if abs(share - 0.95) <= 0.02:
-        return "slightly too few" if share < 0.95 else "slightly more than need be"
-    return "too few: they are too narrow" if share < low else "more than need be: they are too wide"
+        return f"slightly too {'few' if share < 0.95 else 'many'}: {normal}"
+    return f"too few, as they are too narrow: {normal}" if share < low else f"too many, as they are too wide: {normal}"
 
 
 def accuracy(judged: Judged, output: int) -> Accuracy:
@@ -107,7 +118,7 @@ def surprises_table(judged: Judged, output: int, inputs: list[str], order: list[
         "observed",
         "expected",
         "95 % interval",
-        "chance of so far out",
+        "chance of a value this far off",
         "log density",
         *(inputs[i] for i in shown),
     ]

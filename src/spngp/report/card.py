@@ -34,11 +34,11 @@ def sentence(found: list[Accuracy], outputs: list[str], judged: Judged) -> str:
     return (
         f"On {counted(first.n, 'row')} it had not seen{sample}, predictions{of} are typically off by "
         f"{number(first.rmse, 3)}. "
-        f"Its 95\u00a0% intervals hold {percent(first.coverage[0.95])} of the observations, {found[0].verdict}."
+        f"{percent(first.coverage[0.95])} of the observations fell inside its 95\u00a0% intervals; {found[0].verdict}."
     )
 
 
-def tiles(model: Any, found: list[Accuracy], outputs: list[str]) -> str:
+def key_figures(model: Any, found: list[Accuracy], outputs: list[str]) -> str:
     """The four figures to remember."""
     of = f" of {outputs[0]}" if len(outputs) > 1 else ""
     if found:
@@ -46,7 +46,7 @@ def tiles(model: Any, found: list[Accuracy], outputs: list[str]) -> str:
         shown = [
             ("RMSE" + of, number(first.rmse, 3), "typical error of the mean"),
             ("R²" + of, number(first.r2, 3), "share of the variance explained"),
-            ("95 % intervals hold" + of, percent(first.coverage[0.95]), found[0].verdict),
+            ("Inside 95 % intervals" + of, percent(first.coverage[0.95]), found[0].verdict),
             ("NLPD" + of, number(first.nlpd, 3), "nats per row, lower is better"),
         ]
     else:
@@ -58,7 +58,7 @@ def tiles(model: Any, found: list[Accuracy], outputs: list[str]) -> str:
             ("Kernels", str(len(model.kernel_names_)), "alternatives in every region"),
         ]
     return "".join(
-        f'<div class="tile"><dt>{escaped(name)}</dt><dd>{escaped(value)}<small>{escaped(note)}</small></dd></div>'
+        f'<div class="key-figure"><dt>{escaped(name)}</dt><dd>{escaped(value)}<small>{escaped(note)}</small></dd></div>'
         for name, value, note in shown
     )
 

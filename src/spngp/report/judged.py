@@ -14,7 +14,7 @@ from spngp._support.types import Array, Indices
 from spngp.plotting.lines import training_rows, without_names
 from spngp.predictive import GaussianMixture
 
-_TRAINING_ROWS = 2_000  # enough for residuals and surprises of rows already learnt from
+_TRAINING_ROWS = 2_000  # rows learnt from that are judged if none were held out, at most
 _HELD_OUT_ROWS = 20_000
 
 

@@ -13,8 +13,8 @@ from spngp.plotting.names import short_names
 from spngp.report.judged import Judged
 from spngp.report.text import number, packed, percent
 
-_SHOWN = 200  # regions; the smallest of more could not be told apart
-_RESIDUALS = 80  # per region
+_SHOWN = 200  # regions, at most: smaller ones could not be told apart
+_RESIDUALS = 80  # residuals shown per region, at most
 
 
 def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from spngp.predictive import GaussianMixture
 from spngp.report.text import number, packed
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_SHOWN = 24  # inputs
+_SHOWN = 24  # inputs shown, at most
 _POINTS, _LEVELS = 72, 72
-_ROWS = 400  # of the data, as points or as a rug
+_ROWS = 400  # rows of the data shown, as points or as a rug, at most
 
 
 def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def slices(model: Any, X: Array, y: Array, output: int, inputs: list[str]) -> di
 def _along(
     model: Any, X: Array, feature: int, places: Array, levels: Array, output: int
 ) -> tuple[float, dict[str, Any]]:
-    """What the model says along one input, the others at each of the places; and how much the mean changes."""
+    """The prediction along one input, the other inputs at each of the places, and how much the mean changes."""
     grid = np.linspace(*limits(X[:, feature]), _POINTS)
     rows = np.concatenate([line(X, feature, place, grid).rows for place in places])
     mixture = one_output(model.predict_dist(rows), output)

@@ -14,11 +14,11 @@ import numpy as np
 
 from spngp._support.types import Array
 
-_LONGEST_NAME = 60
+_LONGEST_NAME = 60  # characters
 
 
 def number(value: float, digits: int = 4) -> str:
-    """So many significant digits, no exponent where a person would not write one.
+    """The value with ``digits`` significant digits, and without an exponent where a person would write none.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def packed(values: Array, kind: str = "f4") -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, and if need be a remark that makes it stand out."""
+    """A cell of a table: its text, and perhaps a remark, which makes it stand out."""
 
     text: str
     remark: str = ""

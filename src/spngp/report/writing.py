@@ -132,7 +132,7 @@ def _page(model: Any, judged: Judged, inputs: list[str], outputs: list[str], tit
         "plotly": _plotly(),
         "data": text.json_for_html(data),
         "subtitle": text.escaped(card.subtitle(model, X, outputs)),
-        "tiles": card.tiles(model, found, outputs),
+        "key-figures": card.key_figures(model, found, outputs),
         "sentence": text.escaped(card.sentence(found, outputs, judged)),
         "output-choice": _output_choice(outputs),
         "inputs": card.inputs_table(X, inputs, judged),
@@ -149,9 +149,9 @@ def _page(model: Any, judged: Judged, inputs: list[str], outputs: list[str], tit
     return _filled(_file("page.html"), parts)
 
 
-def _filled(template: str, parts: dict[str, str]) -> str:
-    """The template with every ``{{name}}`` replaced, in one pass: what is put in is never looked at again."""
-    pieces = template.split("{{")
+def _filled(page: str, parts: dict[str, str]) -> str:
+    """The page with every ``{{name}}`` replaced, in one pass: text that was put in is not searched for names."""
+    pieces = page.split("{{")
     filled = [pieces[0]]
     for piece in pieces[1:]:
         name, rest = piece.split("}}", 1)

@@ -47,7 +47,7 @@ class NearestContext:
         occupied = [rows[tile] for tile in tiles if rows[tile].size]
         self._order = np.concatenate(occupied) if occupied else np.empty(0, dtype=np.intp)
         self._columns = np.ascontiguousarray(X[self._order].T)  # tile by tile, axis by axis
-        sizes = np.array([own.size for own in occupied], dtype=np.intp)
+        sizes = np.array([inside.size for inside in occupied], dtype=np.intp)
         self._stops = np.cumsum(sizes)
         self._starts: Indices = self._stops - sizes
         self._low = np.minimum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns

@@ -1,4 +1,4 @@
-"""Decimal marks of numbers in text: judged by the first lines of a file, held against every row of it.
+"""Decimal marks of numbers in text: guessed from the first lines of a file, then checked in every row.
 
 ``1,000`` is a thousand to some and one to others, so is ``1.000``. A mark that contradicts the file's own numbers is an
 error that says so, never a number a thousand times too large or small.

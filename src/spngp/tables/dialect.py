@@ -48,7 +48,7 @@ def find_dialect(head: bytes, name: str) -> Dialect:
         raise ValueError(f"{name} is neither CSV nor Parquet")
     lines = re.split("\r\n|\r|\n", text, maxsplit=_LINES)
     if len(lines) > _LINES or len(head) >= SAMPLE:
-        lines = lines[:-1]  # all the rest, or a line that may be cut
+        lines = lines[:-1]  # without the last line, which may be cut off
     if not lines:
         raise ValueError(f"{name} must have a header, names in one line, of less than {SAMPLE:,} bytes")
     first = lines[0]
@@ -58,10 +58,12 @@ def find_dialect(head: bytes, name: str) -> Dialect:
         raise ValueError(f"{name} is not text in UTF-8, its header at least; save it as UTF-8")
     if first.count('"') % 2:
         raise ValueError(f"{name} must have its header in one line: a quoted name goes on in the next")
-    delimiter = max(_DELIMITERS, key=_QUOTED.sub("", first).count)  # most fields; the earlier one if several do
+    delimiter = max(
+        _DELIMITERS, key=_QUOTED.sub("", first).count
+    )  # the one that makes most fields; of several, the first
     try:
         header = [field.strip() for field in next(csv.reader([first], delimiter=delimiter))]
-    except csv.Error:  # it can be about nothing else: quotes are paired
+    except csv.Error:  # a field is too long: nothing else can be wrong, as quotes are paired
         raise ValueError(f"{name} has a column's name of more than {csv.field_size_limit():,} characters") from None
     decimal = "." if delimiter == "," else decimal_mark(_fields(lines[1:], delimiter))
     return Dialect(encoding, delimiter, decimal, header)
@@ -71,5 +73,5 @@ def _fields(lines: Sequence[str], delimiter: str) -> Iterator[str]:
     try:
         for row in csv.reader(lines, delimiter=delimiter):
             yield from map(str.strip, row)
-    except csv.Error:  # reading the rows will say where
+    except csv.Error:  # the error comes, with its line, when the rows are read
         return

@@ -1,7 +1,7 @@
 """Files of rows: CSV in the dialects people meet, Parquet; by name or from standard input, whole or batch by batch.
 
-All of a CSV file is read as text, and :mod:`spngp.tables.schema` turns columns into numbers: it alone knows which are
-meant to be, and can name the row where one is not. Only a field with nothing in it is null.
+A CSV file is read as text. :mod:`spngp.tables.schema` turns columns into numbers, because it knows which columns are
+numbers and can name a row that is not one. Only an empty field is null.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from spngp.tables.dialect import SAMPLE, Dialect, find_dialect
 
-_BLOCK = 1 << 22  # characters of text held as Python objects at a time; no line may be longer
+_CHARACTERS_AT_ONCE = 1 << 22  # characters of a batch, which is held as Python objects; no line may be longer
 
 
 class Source:
@@ -86,8 +86,8 @@ class Source:
         header = self._dialect.header
         with self._open.stream() as stream:
             records = _Records(stream, self._dialect, self.name)
-            for block in records.blocks(rows):
-                columns = [pa.array(column, pa.string()) for column in zip(*block, strict=True)]
+            for batch in records.batches(rows):
+                columns = [pa.array(column, pa.string()) for column in zip(*batch, strict=True)]
                 empty = pa.scalar(None, pa.string())
                 yield pa.RecordBatch.from_arrays(
                     [pc.if_else(pc.equal(column, ""), empty, column) for column in columns], names=header
@@ -97,7 +97,7 @@ class Source:
 class _Records:
     """The records of CSV text below its header.
 
-    Python's parser and not Arrow's: that one reads ahead in threads of its own, which call back into Python and abort
+    They are read by Python's parser. Arrow's reads ahead in threads of its own, which call back into Python and abort
     the process if it ends before they do.
     """
 
@@ -107,16 +107,16 @@ class _Records:
         self._characters = 0
         self._ended = False
 
-    def blocks(self, rows: int) -> Iterator[list[list[str]]]:
+    def batches(self, rows: int) -> Iterator[list[list[str]]]:
         """Lists of at most ``rows`` records, fewer if their text is long."""
-        block: list[list[str]] = []
+        batch: list[list[str]] = []
         for record in self._checked():
-            block.append(record)
-            if len(block) == rows or self._characters >= _BLOCK:
-                yield block
-                block, self._characters = [], 0
-        if block:
-            yield block
+            batch.append(record)
+            if len(batch) == rows or self._characters >= _CHARACTERS_AT_ONCE:
+                yield batch
+                batch, self._characters = [], 0
+        if batch:
+            yield batch
 
     def _checked(self) -> Iterator[list[str]]:
         width, line = len(self._dialect.header), 2
@@ -128,10 +128,10 @@ class _Records:
                     raise ValueError(f"{self._name}, line {line}: a quote is opened and never closed")
                 if len(record) == width:
                     yield record
-                elif record:  # a blank line is none
+                elif record:  # a blank line is no record
                     raise ValueError(f"{self._name}, line {line}: {len(record)} fields where the header has {width}")
                 line = reader.line_num + 1
-        except csv.Error:  # it can be about nothing else: the parser is not strict and lines are single lines
+        except csv.Error:  # the field limit is its only cause here: the parser is not strict, and lines come one by one
             raise ValueError(
                 f"{self._name}, line {line}: a field has more than {csv.field_size_limit():,} characters, or a quote "
                 "is never closed"
@@ -146,10 +146,10 @@ class _Records:
 
     def _lines(self) -> Iterator[str]:
         number = 0
-        while line := self._text.readline(_BLOCK):
+        while line := self._text.readline(_CHARACTERS_AT_ONCE):
             number += 1
-            if len(line) == _BLOCK and line[-1] not in "\r\n":
-                raise ValueError(f"{self._name}, line {number} has more than {_BLOCK:,} characters")
+            if len(line) == _CHARACTERS_AT_ONCE and line[-1] not in "\r\n":
+                raise ValueError(f"{self._name}, line {number} has more than {_CHARACTERS_AT_ONCE:,} characters")
             self._characters += len(line)
             yield line
         self._ended = True
@@ -175,7 +175,7 @@ class _Reopened:
         try:
             with pa.input_stream(self._path) as stream:
                 return bytes(stream.read(SAMPLE))
-        except (pa.ArrowException, OSError) as error:  # by its name compressed, but it is not, or it is damaged
+        except (pa.ArrowException, OSError) as error:  # the name says compressed, but the file is not, or is damaged
             raise ValueError(f"{self._path} cannot be read: {error}") from None
 
     def stream(self) -> Any:

@@ -11,8 +11,9 @@ from typing import Any
 from spngp.tables.decimals import has_comma
 from spngp.tables.values import is_number, without_missing
 
-_JUDGED = 1000  # values looked at to tell a column of numbers with a slip from one of texts
-_FEW, _MANY = 10, 100  # distinct values that are categories in any table, and the most in a long one
+_JUDGED = 1000  # values looked at to tell a column of numbers with a typing error from a column of text
+_FEW = 10  # distinct values: up to this number they are categories in any table
+_MANY = 100  # distinct values: beyond this number they are categories in no table
 
 
 class UndeclaredColumns(ValueError):  # noqa: N818 - it says which, and what to do

@@ -19,7 +19,7 @@ from spngp.tables.values import is_number
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet may run a text that begins with one
 
-_CELLS = 2**16  # of CSV written at a time: as Python objects and as text they take twenty times the memory of numbers
+_CELLS = 2**16  # cells of CSV written at once: as Python objects and text they take 20 times the memory of numbers
 
 
 class TableWriter:
@@ -35,7 +35,7 @@ class TableWriter:
     def open(path: str | Path, escape_formulas: bool = False) -> Iterator[TableWriter]:
         """A writer for a .csv or .parquet file, or for CSV on standard output (``-``).
 
-        The file takes its place when the block ends well; until then what was there stays.
+        The file is replaced when the ``with`` statement ends without an error; until then the old one stays.
 
         Parameters
         ----------
@@ -111,8 +111,8 @@ class _Lines:
 def _write_whole(stream: Any, data: bytes) -> None:
     """Write every byte, or raise an error.
 
-    A raw stream may take less than it is given, as on a disk that fills up, or nothing at all, as a pipe that does not
-    block. A buffer around it is passed over: what it holds would fail once more when the process ends.
+    A raw stream may take fewer bytes than it is given (a full disk) or none (a non-blocking pipe). Bytes go to the raw
+    stream, not to the buffer around it, which would fail once more when the process ends.
     """
     stream = getattr(stream, "raw", stream)
     rest = memoryview(data)
