@@ -286,7 +286,7 @@ class GaussianMixture:
         parts = [part.reshape(-1, size) for part in (self.log_weights, self.means, self.variances)]
         flat = [values.reshape(-1) for values in given]
         found = np.empty(parts[0].shape[0])
-        for rows in _blocks(found.size, size):
+        for rows in _batches(found.size, size):
             log_weights, means, variances = (part[rows] for part in parts)
             positive = np.maximum(variances, np.finfo(np.float64).tiny)
             found[rows] = function(log_weights, means, positive, *(values[rows] for values in flat))
