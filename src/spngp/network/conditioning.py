@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -11,7 +12,6 @@ from spngp._linalg import NotPositiveDefiniteError
 from spngp._parallel import map_leaves
 from spngp._typing import Array, Indices
 from spngp._validation import as_floats, as_outputs, as_rows
-from spngp.leaf import ExactGP
 from spngp.network.box import Box
 from spngp.network.placement import Placed, log_path_weights, place, route
 
@@ -41,7 +41,6 @@ def condition(
     X: Any,
     Y: Any,
     *,
-    context: Context | None = None,
     own_noise: Array | None = None,
     known: Node | None = None,
     n_jobs: int | None = None,
@@ -63,9 +62,9 @@ def condition(
     rows = route(placed, X)
     leaves = [i for i in range(len(placed)) if not placed[i].children]
 
-    # one GP on the same rows in several places is computed once (its context, if any, depends on the place)
-    def key(i: int) -> tuple[int, bytes, Box | None]:
-        return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes(), placed[i].box if context else None
+    # one GP on the same rows in several places is computed once
+    def key(i: int) -> tuple[int, bytes]:
+        return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes()
 
     first = {key(i): i for i in reversed(leaves)}
     posterior: list[Node | None] = [None] * len(placed)
@@ -74,16 +73,12 @@ def condition(
             if _is_known(cast("Leaf", placed[i].node), cast("Leaf", earlier), rows[i], own_noise):
                 posterior[i] = earlier
     distinct = sorted(i for i in first.values() if posterior[i] is None)
-    around = [None] * len(distinct) if context is None else [context(placed[i].box) for i in distinct]
-    sizes = [
-        cast("Leaf", placed[i].node).gp.n_own + rows[i].size + (0 if outside is None else outside.size)
-        for i, outside in zip(distinct, around, strict=True)
-    ]
-    tasks = list(zip(distinct, around, keep(sizes), strict=True))
+    sizes = [cast("Leaf", placed[i].node).gp.n_own + rows[i].size for i in distinct]
+    tasks = list(zip(distinct, keep(sizes), strict=True))
 
-    def condition_leaf(task: tuple[int, Indices | None, bool]) -> Leaf:
-        i, outside, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, own_noise)
+    def condition_leaf(task: tuple[int, bool]) -> Leaf:
+        i, keep_factor = task
+        return _condition_leaf(placed[i], X, Y, rows[i], keep_factor, own_noise)
 
     for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs, sizes), strict=True):
         posterior[i] = leaf
@@ -107,40 +102,93 @@ def _is_known(prior: Leaf, known: Leaf, rows: Indices, own_noise: Array | None) 
 
 
 def _condition_leaf(
-    placed: Placed,
-    X: Array,
-    Y: Array,
-    rows: Indices,
-    context: Indices | None,
-    keep_factor: bool,
-    own_noise: Array | None,
+    placed: Placed, X: Array, Y: Array, rows: Indices, keep_factor: bool, own_noise: Array | None
 ) -> Leaf:
     leaf = cast("Leaf", placed.node)
     y = Y[:, leaf.output]
     own = rows[~np.isnan(y[rows])]
-    around = None if context is None else context[~np.isnan(y[context])]
-
-    def weights(rows: Indices | None) -> Array | None:
-        if own_noise is None or rows is None:
-            return None
-        variance = own_noise[rows, leaf.output]
-        return np.where(variance > leaf.noise_variance, leaf.noise_variance / variance, 1.0)  # NaN is not larger
-
-    if own.size == 0 and (around is None or around.size == 0) and not leaf.gp.n_own:
+    weights = None
+    if own_noise is not None:
+        variance = own_noise[own, leaf.output]
+        weights = np.where(variance > leaf.noise_variance, leaf.noise_variance / variance, 1.0)  # NaN is not larger
+    if own.size == 0 and not leaf.gp.n_own:
         return leaf  # no data: the prior stands
-    try:
-        gp: ExactGP = leaf.gp.condition(
-            X[own],
-            y[own],
-            None if around is None else X[around],
-            None if around is None else y[around],
-            weights=weights(own),
-            context_weights=weights(around),
-            keep_factor=keep_factor,
-        )
-    except (NotPositiveDefiniteError, ValueError) as error:
-        raise type(error)(f"leaf on {placed.box!r}, output {leaf.output}: {error}") from None
+    with _naming(placed):
+        return leaf.with_gp(leaf.gp.condition(X[own], y[own], weights=weights, keep_factor=keep_factor))
+
+
+def _widen_leaf(placed: Placed, X: Array, Y: Array, context: Indices, keep_factor: bool, row_noise: RowNoise) -> Leaf:
+    """The leaf with context rows, each with its own noise."""
+    leaf = cast("Leaf", placed.node)
+    y = Y[:, leaf.output]
+    context = context[~np.isnan(y[context])]
+    if context.size == 0 and not leaf.gp.n_own:
+        return leaf
+    variance, weights = row_noise.seen_by(leaf, context), None
+    if variance is not None and leaf.noise_variance > 0:  # a leaf without noise has no multiples of it
+        same = np.isclose(variance, leaf.noise_variance, rtol=1e-12, atol=0.0)  # averages of one value round
+        weights = None if same.all() else np.where(same, 1.0, leaf.noise_variance / variance)
+    with _naming(placed):
+        gp = leaf.gp.condition(X[:0], y[:0], X[context], y[context], context_weights=weights, keep_factor=keep_factor)
     return leaf.with_gp(gp)
+
+
+@contextmanager
+def _naming(placed: Placed) -> Iterator[None]:
+    """Errors of a leaf say where it stands."""
+    try:
+        yield
+    except (NotPositiveDefiniteError, ValueError) as error:
+        output = cast("Leaf", placed.node).output
+        raise type(error)(f"leaf on {placed.box!r}, output {output}: {error}") from None
+
+
+class RowNoise:
+    """The variance of the noise of single rows, as the experts of their own regions know it.
+
+    It is the average of what the leaves that a row reaches say, each by its probability; an output in doubt has its
+    own. A noise that leaves on all rows share is tied, not local: a leaf that has it takes it for every row.
+
+    Parameters
+    ----------
+    placed : list of Placed
+        A posterior network.
+    X : ndarray
+        Rows that may be context.
+    own_noise : ndarray of shape (n, p), optional
+        For outputs in doubt, NaN for others.
+    """
+
+    def __init__(self, placed: list[Placed], X: Array, own_noise: Array | None) -> None:
+        self._own_noise = own_noise
+        leaves = [(i, cast("Leaf", item.node)) for i, item in enumerate(placed) if not item.children]
+        rows, weights = route(placed, X), np.exp(log_path_weights(placed))
+        self._local: dict[int, Array] = {}
+        self._tied: set[tuple[int, float]] = set()
+        counts: dict[tuple[int, float], int] = {}
+        for i, leaf in leaves:
+            key = (leaf.output, leaf.noise_variance)
+            counts[key] = counts.get(key, 0) + rows[i].size
+            total = self._local.setdefault(leaf.output, np.zeros(X.shape[0]))
+            total[rows[i]] += weights[i] * leaf.noise_variance
+        # as many rows as there are is possible for few values; those are looked at row by row
+        candidates = {key for key, count in counts.items() if count >= X.shape[0]}
+        for key in candidates:
+            covered = np.zeros(X.shape[0], dtype=bool)
+            for i, leaf in leaves:
+                if (leaf.output, leaf.noise_variance) == key:
+                    covered[rows[i]] = True
+            if covered.all():
+                self._tied.add(key)
+
+    def seen_by(self, leaf: Leaf, rows: Indices) -> Array | None:
+        """What a leaf takes for the variance of the noise of these rows; none if it is its own throughout."""
+        tied = (leaf.output, leaf.noise_variance) in self._tied
+        if tied and self._own_noise is None:
+            return None
+        noise = np.full(rows.size, leaf.noise_variance) if tied else self._local[leaf.output][rows]
+        # NaN is not larger
+        return noise if self._own_noise is None else np.fmax(noise, self._own_noise[rows, leaf.output])
 
 
 def add_context(
@@ -156,12 +204,13 @@ def add_context(
 ) -> Node:
     """The same posterior with leaves that also see context rows; evidence and weights stay as they are.
 
-    Leaves that hold with a probability below ``least_weight`` are left without: what they say does not count.
+    Context rows keep the noise of their own region (:class:`RowNoise`). Leaves that hold with a probability below
+    ``least_weight`` are left without: what they say does not count.
     """
     placed = place(root)
     log_weights = log_path_weights(placed)
     leaves = [i for i, item in enumerate(placed) if not item.children]
-    seeing = {i for i in leaves if log_weights[i] >= np.log(least_weight)}
+    seeing = {i for i in leaves if np.exp(log_weights[i]) >= least_weight}
     boxes = list(dict.fromkeys(placed[i].box for i in leaves if i in seeing))  # experts of one region share its context
     own = [cast("Leaf", placed[i].node).gp.n_own for i in leaves]
     found = dict(zip(boxes, map_leaves(context, boxes, n_jobs, own), strict=True))
@@ -169,10 +218,11 @@ def add_context(
     around = [found[placed[i].box] if i in seeing else nothing for i in leaves]
     sizes = [n_own + rows.size for n_own, rows in zip(own, around, strict=True)]
     tasks = list(zip(leaves, around, keep(sizes), strict=True))
+    noise = RowNoise(placed, X, own_noise)
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor, own_noise)
+        return _widen_leaf(placed[i], X, Y, rows, keep_factor, noise)
 
     widened: list[Node] = [item.node for item in placed]
     for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs, sizes), strict=True):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spngp._typing import Array, Indices, RandomState
-from spngp._validation import as_count, as_floats, as_rows
+from spngp._validation import as_count, as_floats, as_outputs, as_rows
 from spngp.kernels import Kernel, Parameter
 from spngp.leaf import ExactGP
 from spngp.network import conditioning, induced, prediction, sampling
@@ -94,13 +94,18 @@ class Node(ABC):
         X, Y : array-like
         overlap : float or sequence of float, optional
             Leaves also *see*, when they predict, rows within this distance of their box, in the units of X; one
-            for all inputs or one per input. Such rows do not count in the evidence, so the weights stay exact.
+            for all inputs or one per input. Such rows do not count in the evidence, so the weights stay exact; each
+            keeps the noise of its own region.
         n_jobs : int, optional
             Threads over leaves; -1 for one a core. One by default.
         """
         X = as_rows(X)
         context = None if overlap is None else conditioning.within_distance(X, overlap)
-        return conditioning.condition(self, X, Y, context=context, n_jobs=n_jobs)
+        posterior = conditioning.condition(self, X, Y, n_jobs=n_jobs)
+        if context is None:
+            return posterior
+        Y = as_outputs(Y, X.shape[0], "Y", missing=True)
+        return conditioning.add_context(posterior, X, Y, context, least_weight=0.0, n_jobs=n_jobs)
 
     def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:
         """The predictive distribution at each row: a Gaussian mixture, exact.
