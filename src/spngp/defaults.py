@@ -14,6 +14,7 @@ from spngp.kernels import Kernel, KernelProduct, KernelSum, Matern, Parameter, S
 NOISE_STD_FLOOR = 0.01  # of the output's standard deviation; without it, repeated rows drive the noise to zero
 NOISE_START = 0.05
 OVERLAP = 3.0
+CHOSEN_OVERLAP = 1.0  # where the evidence chooses cuts of a small set: many share what is said near each of them
 OVERLAP_FALLS_FROM = 50_000  # rows
 LEAST_OVERLAP = 0.5
 LENGTH_SCALE_BOUNDS = (1e-3, 1e3)

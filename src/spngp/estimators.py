@@ -165,6 +165,7 @@ class SPNGPRegressor(NetworkRegressor):
             overlap = distances / inputs.scale
         return {
             "strategy": self._strategy(),
+            "chooses_cuts": self.structure == "compact" and self.hyperparameters == "adaptive",
             "hyperparameters": self.hyperparameters,
             "overlap": overlap,
             "block_size": self.max_leaf_size,

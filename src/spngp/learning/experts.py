@@ -10,7 +10,7 @@ import numpy as np
 from spngp._parallel import map_leaves
 from spngp._progress import Progress
 from spngp._typing import Array, Indices
-from spngp.leaf import ExactGP
+from spngp.learning.laplace import Freedom, FreeExpert, fit_free
 from spngp.learning.plan import Plan
 from spngp.learning.rows import at_most, blocks_of, observed
 from spngp.learning.tied import Tied
@@ -18,14 +18,14 @@ from spngp.structure import Region, leaf_regions
 from spngp.training import Convergence, GaussianPrior, fit_adaptive, fit_tied, mean_curvature
 
 # For the identity of a leaf region and an output: its experts, one per kernel.
-Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]
+Experts: TypeAlias = dict[tuple[int, int], list[FreeExpert]]
 # For an output and a kernel: minus the Hessian of the log evidence per row.
 Curvatures: TypeAlias = dict[tuple[int, int], Array]
 
 
 def curvatures_of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Curvatures:
     """How the evidence of experts curves, from a few typical regions."""
-    if plan.hyperparameters != "adaptive" or not _adapts(tied.regions, plan):
+    if plan.hyperparameters != "adaptive" or tied.regions.is_leaf:
         return {}
     distinct = list({region.rows.tobytes(): region.rows for region in leaf_regions(tied.regions)}.values())
     typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
@@ -53,14 +53,14 @@ def learn_experts(
     ``before`` are the outputs and the experts of an earlier call: where outputs are the same, so are the experts.
     """
     leaves = leaf_regions(tied.regions)
-    adapts = _adapts(tied.regions, plan)
+    free, adapts = is_free(tied.regions, plan), _adapts(tied.regions, plan)
     distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
     tasks = [(region, k, j) for region in distinct.values() for k, gps in enumerate(tied.gps) for j in range(len(gps))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
     rows = [own.size for own in used.values()]
 
-    def fit(task: tuple[Region, int, int]) -> ExactGP:
+    def fit(task: tuple[Region, int, int]) -> FreeExpert:
         region, k, j = task
         gp = tied.gps[k][j]
         if (
@@ -70,19 +70,25 @@ def learn_experts(
         ):
             return before[1][id(region), k][j]
         block = observed(used[id(region)], X, Y[:, k])
-        if not adapts or region is tied.regions or block[1].size < 2:
-            return gp
+        if not adapts or block[1].size < 2:
+            return FreeExpert(gp, 0.0)
+        if free:
+            expert = fit_free(gp, block, Freedom.of(gp, *plan.freedom))
+            progress.advance()
+            return expert
+        if region is tied.regions:
+            return FreeExpert(gp, 0.0)
         if plan.hyperparameters == "independent":
             fitted = fit_tied([gp], [block], plan.subset_evaluations, convergence=convergence)[0]
         else:
             prior = GaussianPrior.of(gp, lambda name: _expert_std(name, plan))
             fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
         progress.advance()
-        return fitted
+        return FreeExpert(fitted, 0.0)
 
-    fitted: dict[tuple[bytes, int], list[ExactGP]] = {}
-    for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
-        fitted.setdefault((region.rows.tobytes(), k), []).append(gp)
+    fitted: dict[tuple[bytes, int], list[FreeExpert]] = {}
+    for (region, k, _), expert in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
+        fitted.setdefault((region.rows.tobytes(), k), []).append(expert)
     return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied.gps))}
 
 
@@ -96,6 +102,13 @@ def _expert_std(name: str, plan: Plan) -> float:
     return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
 
 
+def is_free(regions: Region, plan: Plan) -> bool:
+    """Whether experts are those of a small set, which may go far from the tied parameters and pay for it."""
+    return plan.chooses_cuts and regions.is_leaf
+
+
 def _adapts(regions: Region, plan: Plan) -> bool:
-    """Whether experts are trained one by one; of a small set all rows went into the tied stage, and nothing is left."""
-    return plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
+    """Whether experts are trained one by one; if all rows of a small set went into the tied stage, nothing is left."""
+    if plan.hyperparameters == "adaptive":
+        return not regions.is_leaf or is_free(regions, plan)
+    return plan.hyperparameters == "independent"

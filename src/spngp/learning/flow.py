@@ -9,10 +9,11 @@ import numpy as np
 from spngp._parallel import one_blas_thread
 from spngp._progress import Progress
 from spngp._typing import Array
-from spngp.defaults import OVERLAP
+from spngp.defaults import CHOSEN_OVERLAP, OVERLAP
 from spngp.defaults import overlap as default_overlap
 from spngp.leaf import ExactGP
-from spngp.learning.experts import Experts, curvatures_of, learn_experts
+from spngp.learning.cuts import candidate_regions
+from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
 from spngp.learning.plan import Plan
 from spngp.learning.posterior import Learnt, add_rows
 from spngp.learning.tied import learn_again, learn_tied
@@ -22,6 +23,7 @@ from spngp.residuals import noise_shapes, outliers
 from spngp.structure import Region, build_network, tiling
 from spngp.training import Convergence
 
+_NEGLIGIBLE = 1e-4  # probability of all alternatives together that a small set's network goes without
 _SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
 
 
@@ -36,6 +38,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
     plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = learn_tied(X, sound, plan, rng, convergence, progress)
+        chooses_cuts = is_free(tied.regions, plan)
+        if chooses_cuts:
+            tied = replace(tied, regions=candidate_regions(tied, X, sound, plan))
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
         own, own_noise, in_doubt = None, None, None
@@ -55,15 +60,18 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)
         prior = _prior(tied.regions, experts, plan)
         progress.stage("leaves", 0)
-        tiles = [region.box for region in tiling(tied.regions)]
+        # a small set is searched as one: alternatives that are pruned leave no gaps
+        tiles = [tied.regions.box] if chooses_cuts else [region.box for region in tiling(tied.regions)]
         gaussian = [GAUSSIAN] * Y.shape[1]
         overlap = plan.overlap
         if overlap is None:
             overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
+            if chooses_cuts:
+                overlap = CHOSEN_OVERLAP
         unseen = Learnt(
             prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
         )
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own, _NEGLIGIBLE if chooses_cuts else 0.0)
         if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
             shapes = noise_shapes(
                 learnt.network, Y.shape[1], own_noise, reach, plan.learns_noise_shape, rng, plan.n_jobs
@@ -75,6 +83,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 
 def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
     def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
-        return list(zip(plan.labels, experts[id(region), k], strict=True))
+        return [(label, expert.gp) for label, expert in zip(plan.labels, experts[id(region), k], strict=True)]
 
-    return build_network(regions, labelled, len(plan.templates))
+    def log_corrections(region: Region, k: int) -> list[float]:
+        return [expert.log_correction for expert in experts[id(region), k]]
+
+    return build_network(regions, labelled, len(plan.templates), log_factors=log_corrections)

@@ -38,6 +38,12 @@ class Plan:
         Memory that experts may fill with their factors.
     prior_std, length_scale_prior_std : float
         Of the Gaussian prior on an expert's log-parameters around the tied values.
+    chooses_cuts : bool
+        Whether a set small enough to be one region is also offered cut, at positions that the evidence chooses between,
+        to experts that may differ.
+    freedom : tuple of float
+        How far such experts may go: the prior's standard deviations of the log length-scales, which move together, of
+        the log variances of the kernel, likewise, and of the log noise variance.
     variance_prior_std : float
         Of the Gaussian prior on the log variances of tied kernels around their starts.
     learns_noise_shape : bool
@@ -55,6 +61,7 @@ class Plan:
     block_size: int
     learns_noise_shape: bool = False
     doubts_outliers: bool = False
+    chooses_cuts: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
     subset_size: int = 500
@@ -67,3 +74,4 @@ class Plan:
     tied_evaluations: int = 40
     expert_evaluations: int = 15
     expert_tolerance: float = 5e-4  # nats per row
+    freedom: tuple[float, float, float] = (0.85, 1.75, 1.75)

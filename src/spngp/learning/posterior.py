@@ -12,6 +12,7 @@ from spngp._standardise import few_of
 from spngp._typing import Array
 from spngp.network import Box, Node, conditioning
 from spngp.network.placement import place, route
+from spngp.network.pruning import prune
 from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
 
@@ -64,11 +65,13 @@ def add_rows(
     n_jobs: int | None = None,
     own_noise: Array | None = None,
     known: Node | None = None,
+    negligible: float = 0.0,
 ) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
 
     ``known`` is the posterior of own rows before some got ``own_noise``, for leaves that are what they were (without
-    factors, as context replaces them).
+    factors, as context replaces them). Alternatives that are, all together, no more probable than ``negligible`` are
+    left away for good.
     """
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -86,6 +89,7 @@ def add_rows(
             own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
         known = known if sees_context else None
         own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=keep)
+        own = prune(own, negligible)
         if learnt.own_noise is not None or own_noise is not None:
             parts = [(learnt.own_noise, learnt.Y), (own_noise, Y)]
             own_noise = np.concatenate([np.full(y.shape, np.nan) if part is None else part for part, y in parts])

@@ -25,13 +25,15 @@ class Partition:
 class Region:
     """A box, the rows inside it, and the alternative ways to cut it (none: a leaf region).
 
-    ``whole`` marks a region that is offered uncut as well as cut.
+    ``whole`` marks a region that is offered uncut as well as cut. ``weights`` are the prior probabilities of the
+    alternatives, the whole first if it is offered and then the partitions; equal ones by default.
     """
 
     box: Box
     rows: Indices
     partitions: tuple[Partition, ...] = ()
     whole: bool = False
+    weights: tuple[float, ...] | None = None
 
     @property
     def is_leaf(self) -> bool:
