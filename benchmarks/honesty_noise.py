@@ -5,7 +5,7 @@
 Sections:
 
 - ``step``: one input, noise .02 left of .5 and 1 right of it; nats a row lost against the true density within .1 of it.
-- ``growing``: one input, 400 rows, std of the noise from .05 to 2.05; share of 90 % intervals that hold, fifth by fifth.
+- ``growing``: one input, 400 rows, std of the noise from .05 to 2.05; share of 90 % intervals that hold in each fifth.
 - ``motorcycle``: ten folds, two seeds; NLPD and RMSE, beside one GP.
 - ``series``: the non-stationary series; correlation of the logs of learnt and true noise, largest jump of the log std
   between neighbouring points of a fine grid.
@@ -60,7 +60,7 @@ def step(seeds: int) -> Iterator[str]:
             elsewhere.append(loss[~near].mean())
             seconds.append(took)
         yield (
-            f"{rows} rows, leaves of {leaf}: near the step {np.mean(lost):.3f} (worst {max(lost):.3f}) nats a row lost, "
+            f"{rows} rows, leaves of {leaf}: nats a row lost near the step {np.mean(lost):.3f} (worst {max(lost):.3f}), "
             f"elsewhere {np.mean(elsewhere):.3f}; fit {np.mean(seconds):.1f} s"
         )
 

@@ -15,13 +15,18 @@ import numpy as np
 from spngp._typing import Array, Indices
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
-from spngp.structure.regions import Region
+from spngp.network import Box
+from spngp.structure.regions import Cut, Region
 from spngp.structure.segments import segmentations
 
 _FEWEST_ROWS = 8  # of a segment along a single input
 _FEWEST_PER_PART = 20  # where there are several inputs
 _LARGEST = 25.0  # squared residuals count no more than this: a single outlier is no change
 _CUT_PROBABILITY = 0.2
+_LEAST_FIRST_GAIN = 5.0  # of a cut whose two sides are then given each its noise
+_AROUND = 250  # rows on either side by which a cut of a large set is placed
+# Of large sets: how much a cut must gain, in all and per row that was looked at, and how many may lie above each other.
+_LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
 _MOST_SEGMENTS = 15
 # Milliseconds that experts may take, that one evaluation takes at 100 rows, and how many of them an expert needs.
 _TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1500.0, 0.08, 3.0
@@ -29,31 +34,108 @@ _TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1500.0, 0.08, 3.0
 
 def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region:
     """The region graph of a small set: whole, and cut in the ways that residuals and a few quantiles suggest."""
-    sizes = residual_sizes(tied, X, Y)
     if X.shape[1] == 1:
         n_segments = _affordable(X.shape[0], len(plan.labels))
-        cuts = cuts_along(X[:, 0], sizes, n_segments - 1)
-        return segmentations(X, 0, cuts, _CUT_PROBABILITY)
+        return segmentations(X, 0, cuts_twice(tied, X, Y, n_segments - 1), _CUT_PROBABILITY)
     return tied.regions
 
 
-def residual_sizes(tied: Tied, X: Array, Y: Array) -> Array:
-    """Squared leave-one-out residuals in units of their variance, (n, outputs), under each output's best kernel."""
+def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
+    """Cuts of a large set, box by box from the whole on, where the size of residuals changes too much to be overlooked.
+
+    Residuals are those of the regions that the tied parameters were learnt from. Of many rows they leave no doubt, so
+    these cuts are made, and what lies between them is cut for size as always.
+    """
+    sampled = [own for own in tied.sampled if own.size >= 2 * _FEWEST_PER_PART]
+    if not sampled:
+        return {}
+    rows = np.concatenate(sampled)
+    sizes = np.concatenate([residual_sizes(tied, X[own], Y[own]) for own in sampled])
+    first: dict[Box, Cut] = {}
+    boxes = [(Box(), 0)]
+    for box, depth in boxes:  # grows while it is walked
+        inside = box.contains(X[rows])
+        cut = _best_axis(X[rows[inside]], sizes[inside])
+        if cut is None:
+            continue
+        if X.shape[1] == 1:
+            cut = _to_the_row(cut, tied, X[box.contains(X)], Y[box.contains(X)])
+        parts = box.cut(cut.axis, cut.at)
+        if min(int(part.contains(X).sum()) for part in parts) >= plan.block_size:
+            first[box] = cut
+            boxes += [(part, depth + 1) for part in parts if depth + 1 < _DEEPEST]
+    return first
+
+
+def _to_the_row(cut: Cut, tied: Tied, X: Array, Y: Array) -> Cut:
+    """The same cut along a single input, placed anew by the rows around it, on both sides."""
+    below = X[:, 0] <= cut.at[0]
+    near = np.concatenate(
+        [np.flatnonzero(side)[np.argsort(np.abs(X[side, 0] - cut.at[0]))[:_AROUND]] for side in (below, ~below)]
+    )
+    again = cuts_twice(tied, X[near], Y[near], 1)
+    return Cut(0, (again[0],)) if again else cut
+
+
+def _best_axis(X: Array, sizes: Array) -> Cut | None:
+    """The cut with the largest gain along any input; none if it is too small to count."""
+    found: tuple[float, Cut] | None = None
+    least = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * X.shape[0])
+    for axis in range(X.shape[1]):
+        order = np.argsort(X[:, axis], kind="stable")
+        values = X[order, axis]
+        cut = best_cut(values, sizes[order], _FEWEST_PER_PART)
+        if cut is not None and cut[0] >= (least if found is None else found[0]):
+            found = cut[0], Cut(axis, (_between(values[cut[1] - 1], values[cut[1]]),))
+    return None if found is None else found[1]
+
+
+def residual_sizes(tied: Tied, X: Array, Y: Array, scales: Array | None = None) -> Array:
+    """Squared leave-one-out residuals in units of their variance, (n, outputs), under each output's best kernel.
+
+    With ``scales``, in the shape of Y, the noise variance of every row is so many times the tied one, and so is the unit
+    of its residual: sizes are still in units of the tied noise.
+    """
     sizes = np.full(Y.shape, np.nan)
     for k, gps in enumerate(tied.gps):
         rows = np.flatnonzero(~np.isnan(Y[:, k]))
         if rows.size < 2:
             continue
         best = max((gp.condition(X[rows], Y[rows, k]) for gp in gps), key=lambda gp: gp.log_evidence)
+        factors = np.ones(rows.size)
+        if scales is not None and not best.noise_is_fixed:
+            least = float(np.exp(best.bounds[-1, 0])) / best.noise_variance
+            factors = np.maximum(scales[rows, k], least)
+            # the quietest rows have weight one, others less: rows of a larger weight would stand for several
+            theta = best.theta + np.append(np.zeros(best.theta.size - 1), np.log(factors.min()))
+            best = best.with_theta(theta).condition(X[rows], Y[rows, k], weights=factors.min() / factors)
         alone = best.rows_seen_once
         if alone.size == rows.size:  # else some were taken together
             residuals, variances = best.leave_one_out(alone)
-            sizes[rows, k] = np.minimum(residuals**2 / (variances + best.noise_variance), _LARGEST)
+            noise = best.noise_variance * factors / factors.min()
+            sizes[rows, k] = factors * np.minimum(residuals**2 / (variances + noise), _LARGEST)
     return sizes
 
 
-def cuts_along(values: Array, sizes: Array, count: int) -> list[float]:
-    """At most so many positions along one input: the best by their gain, then quantiles between them."""
+def cuts_twice(tied: Tied, X: Array, Y: Array, count: int) -> list[float]:
+    """Cuts along a single input, sought again with the noise of every segment that was found at first.
+
+    As long as all noise is taken for one, quiet rows next to noisy ones are as badly predicted as these.
+    """
+    sizes = residual_sizes(tied, X, Y)
+    at = cuts_along(X[:, 0], sizes, count, _LEAST_FIRST_GAIN, fill=False)
+    if at:
+        segment = np.searchsorted(at, X[:, 0], side="left")
+        scales = np.ones(Y.shape)
+        for i in range(len(at) + 1):
+            known = ~np.isnan(sizes[segment == i]).all(axis=0)
+            scales[np.ix_(segment == i, known)] = np.nanmean(sizes[segment == i][:, known], axis=0)
+        sizes = residual_sizes(tied, X, Y, scales)
+    return cuts_along(X[:, 0], sizes, count)
+
+
+def cuts_along(values: Array, sizes: Array, count: int, least_gain: float = 1.0, fill: bool = True) -> list[float]:
+    """At most so many positions along one input: the best by their gain, then, to ``fill``, quantiles between them."""
     order = np.argsort(values, kind="stable")
     values, sizes = values[order], sizes[order]
     ends: list[int] = []  # rows below each cut
@@ -63,13 +145,13 @@ def cuts_along(values: Array, sizes: Array, count: int) -> list[float]:
         gains = [-np.inf if cut is None else cut[0] for cut in found]
         chosen = int(np.argmax(gains))
         cut = found[chosen]
-        if cut is None or cut[0] < 1.0:
+        if cut is None or cut[0] < least_gain:
             break
         low, high = segments.pop(chosen)
         ends.append(low + cut[1])
         segments += [(low, ends[-1]), (ends[-1], high)]
     separable = np.flatnonzero(np.diff(values) > 0) + 1
-    while len(ends) < count:  # halve the longest segment that can be halved
+    while fill and len(ends) < count:  # halve the longest segment that can be halved
         edges = np.array(sorted([0, *ends, values.size]))
         options = []
         for low, high in itertools.pairwise(edges):

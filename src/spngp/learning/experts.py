@@ -98,6 +98,8 @@ def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
 
 
 def _expert_std(name: str, plan: Plan) -> float:
+    if name == "noise_variance":
+        return plan.noise_prior_std
     shape = ("length_scale", "period", "alpha")
     return plan.length_scale_prior_std if any(word in name for word in shape) else plan.prior_std
 

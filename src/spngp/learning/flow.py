@@ -12,15 +12,15 @@ from spngp._typing import Array
 from spngp.defaults import CHOSEN_OVERLAP, OVERLAP
 from spngp.defaults import overlap as default_overlap
 from spngp.leaf import ExactGP
-from spngp.learning.cuts import candidate_regions
+from spngp.learning.cuts import candidate_regions, noise_cuts
 from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
 from spngp.learning.plan import Plan
 from spngp.learning.posterior import Learnt, add_rows
-from spngp.learning.tied import learn_again, learn_tied
+from spngp.learning.tied import Tied, learn_again, learn_tied
 from spngp.network import Node, conditioning
 from spngp.noise import GAUSSIAN
 from spngp.residuals import noise_shapes, outliers
-from spngp.structure import Region, build_network, tiling
+from spngp.structure import Compact, Region, build_network, tiling
 from spngp.training import Convergence
 
 _NEGLIGIBLE = 1e-4  # probability of all alternatives together that a small set's network goes without
@@ -41,6 +41,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         chooses_cuts = is_free(tied.regions, plan)
         if chooses_cuts:
             tied = replace(tied, regions=candidate_regions(tied, X, sound, plan))
+        elif plan.chooses_cuts:
+            tied, plan = _cut_by_noise(tied, X, sound, plan, rng)
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
         own, own_noise, in_doubt = None, None, None
@@ -79,6 +81,15 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             learnt = replace(learnt, noise_shapes=shapes)
     convergence.warn()
     return learnt
+
+
+def _cut_by_noise(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> tuple[Tied, Plan]:
+    """A large set cut first where its noise changes; there, the noise of experts may be far from the tied one."""
+    strategy = plan.strategy(tied.scales)
+    first = noise_cuts(tied, X, Y, plan)
+    if not first or not isinstance(strategy, Compact):
+        return tied, plan
+    return replace(tied, regions=strategy.regions(X, rng, first)), replace(plan, noise_prior_std=plan.freedom[-1])
 
 
 def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:

@@ -36,7 +36,7 @@ class Plan:
         Rows that one region gives to training at most; more remain only where rows coincide.
     budget : Budget
         Memory that experts may fill with their factors.
-    prior_std, length_scale_prior_std : float
+    prior_std, length_scale_prior_std, noise_prior_std : float
         Of the Gaussian prior on an expert's log-parameters around the tied values.
     chooses_cuts : bool
         Whether a set small enough to be one region is also offered cut, at positions that the evidence chooses between,
@@ -69,6 +69,7 @@ class Plan:
     n_rounds: int = 2
     prior_std: float = 0.5
     length_scale_prior_std: float = 0.1
+    noise_prior_std: float = 0.5
     variance_prior_std: float = 2.0
     subset_evaluations: int = 80
     tied_evaluations: int = 40
