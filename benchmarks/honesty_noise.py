@@ -60,7 +60,7 @@ def step(seeds: int) -> Iterator[str]:
             elsewhere.append(loss[~near].mean())
             seconds.append(took)
         yield (
-            f"{rows} rows, leaves of {leaf}: nats a row lost near the step {np.mean(lost):.3f} (worst {max(lost):.3f}), "
+            f"{rows} rows, leaves of {leaf}: nats lost near the step {np.mean(lost):.3f} (worst {max(lost):.3f}), "
             f"elsewhere {np.mean(elsewhere):.3f}; fit {np.mean(seconds):.1f} s"
         )
 

@@ -9,6 +9,7 @@ proposes; experts on either side are then learnt, and their evidence decides.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from spngp._typing import Array, Indices
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.network import Box
-from spngp.structure.regions import Cut, Region
+from spngp.structure.regions import Cut, Partition, Region
 from spngp.structure.segments import segmentations
 
 _FEWEST_ROWS = 8  # of a segment along a single input
@@ -28,16 +29,52 @@ _AROUND = 250  # rows on either side by which a cut of a large set is placed
 # Of large sets: how much a cut must gain, in all and per row that was looked at, and how many may lie above each other.
 _LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
 _MOST_SEGMENTS = 15
+_ALTERNATIVES, _POSITIONS = (3, 2), 9  # cuts of several inputs: of the whole, of either part; positions along an input
 # Milliseconds that experts may take, that one evaluation takes at 100 rows, and how many of them an expert needs.
 _TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1500.0, 0.08, 3.0
 
 
-def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region:
-    """The region graph of a small set: whole, and cut in the ways that residuals and a few quantiles suggest."""
+def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region | None:
+    """The region graph of a small set: whole, or cut in the ways that residuals suggest; none if they suggest none."""
     if X.shape[1] == 1:
         n_segments = _affordable(X.shape[0], len(plan.labels))
-        return segmentations(X, 0, cuts_twice(tied, X, Y, n_segments - 1), _CUT_PROBABILITY)
-    return tied.regions
+        found = segmentations(X, 0, cuts_twice(tied, X, Y, n_segments - 1), _CUT_PROBABILITY)
+    else:
+        found = _alternative_cuts(X, residual_sizes(tied, X, Y))
+    return found if found.partitions else None
+
+
+def _alternative_cuts(X: Array, sizes: Array) -> Region:
+    """Whole, or cut along one of the inputs that promise most, and either part once more.
+
+    Each cut has its share of the prior weight of all that could have been proposed: some positions along every input.
+    """
+    share = _CUT_PROBABILITY / (X.shape[1] * _POSITIONS)
+    rows = np.arange(X.shape[0])
+
+    def region(box: Box, rows: Indices, widths: Sequence[int]) -> Region:
+        cuts = _promising(X[rows], sizes[rows])[: widths[0]] if widths else []
+        partitions = []
+        for cut in cuts:
+            below = X[rows, cut.axis] <= cut.at[0]
+            parts = zip(box.cut(cut.axis, cut.at), (rows[below], rows[~below]), strict=True)
+            partitions.append(Partition(cut.axis, cut.at, tuple(region(*part, widths[1:]) for part in parts)))
+        weights = (1.0 - share * len(cuts), *[share] * len(cuts))
+        return Region(box, rows, tuple(partitions), whole=bool(cuts), weights=weights)
+
+    return region(Box(), rows, _ALTERNATIVES)
+
+
+def _promising(X: Array, sizes: Array, least_gain: float = _LEAST_FIRST_GAIN) -> list[Cut]:
+    """The best cut along each input that gains enough, those that gain most first."""
+    found = []
+    for axis in range(X.shape[1]):
+        order = np.argsort(X[:, axis], kind="stable")
+        values = X[order, axis]
+        cut = best_cut(values, sizes[order], _FEWEST_PER_PART)
+        if cut is not None and cut[0] >= least_gain:
+            found.append((cut[0], Cut(axis, (_between(values[cut[1] - 1], values[cut[1]]),))))
+    return [cut for _, cut in sorted(found, key=lambda item: -item[0])]
 
 
 def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
@@ -55,9 +92,10 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
     boxes = [(Box(), 0)]
     for box, depth in boxes:  # grows while it is walked
         inside = box.contains(X[rows])
-        cut = _best_axis(X[rows[inside]], sizes[inside])
-        if cut is None:
+        promising = _promising(X[rows[inside]], sizes[inside], max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum()))
+        if not promising:
             continue
+        cut = promising[0]
         if X.shape[1] == 1:
             cut = _to_the_row(cut, tied, X[box.contains(X)], Y[box.contains(X)])
         parts = box.cut(cut.axis, cut.at)
@@ -77,24 +115,11 @@ def _to_the_row(cut: Cut, tied: Tied, X: Array, Y: Array) -> Cut:
     return Cut(0, (again[0],)) if again else cut
 
 
-def _best_axis(X: Array, sizes: Array) -> Cut | None:
-    """The cut with the largest gain along any input; none if it is too small to count."""
-    found: tuple[float, Cut] | None = None
-    least = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * X.shape[0])
-    for axis in range(X.shape[1]):
-        order = np.argsort(X[:, axis], kind="stable")
-        values = X[order, axis]
-        cut = best_cut(values, sizes[order], _FEWEST_PER_PART)
-        if cut is not None and cut[0] >= (least if found is None else found[0]):
-            found = cut[0], Cut(axis, (_between(values[cut[1] - 1], values[cut[1]]),))
-    return None if found is None else found[1]
-
-
 def residual_sizes(tied: Tied, X: Array, Y: Array, scales: Array | None = None) -> Array:
     """Squared leave-one-out residuals in units of their variance, (n, outputs), under each output's best kernel.
 
-    With ``scales``, in the shape of Y, the noise variance of every row is so many times the tied one, and so is the unit
-    of its residual: sizes are still in units of the tied noise.
+    With ``scales``, in the shape of Y, the noise variance of every row is that multiple of the tied one, and so is the
+    unit of its residual: sizes are still in units of the tied noise.
     """
     sizes = np.full(Y.shape, np.nan)
     for k, gps in enumerate(tied.gps):

@@ -73,7 +73,8 @@ def learn_experts(
         if not adapts or block[1].size < 2:
             return FreeExpert(gp, 0.0)
         if free:
-            expert = fit_free(gp, block, Freedom.of(gp, *plan.freedom))
+            # of all rows together, the tied parameters are the maximum
+            expert = fit_free(gp, block, Freedom.of(gp, *plan.freedom), moves=region is not tied.regions)
             progress.advance()
             return expert
         if region is tied.regions:

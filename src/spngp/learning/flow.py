@@ -38,11 +38,13 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
     plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = learn_tied(X, sound, plan, rng, convergence, progress)
-        chooses_cuts = is_free(tied.regions, plan)
-        if chooses_cuts:
-            tied = replace(tied, regions=candidate_regions(tied, X, sound, plan))
+        if is_free(tied.regions, plan):
+            candidates = candidate_regions(tied, X, sound, plan)
+            tied = tied if candidates is None else replace(tied, regions=candidates)
+            plan = replace(plan, chooses_cuts=candidates is not None)
         elif plan.chooses_cuts:
             tied, plan = _cut_by_noise(tied, X, sound, plan, rng)
+        chooses_cuts = is_free(tied.regions, plan)
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
         own, own_noise, in_doubt = None, None, None
@@ -68,7 +70,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         overlap = plan.overlap
         if overlap is None:
             overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
-            if chooses_cuts:
+            if chooses_cuts and X.shape[1] == 1:
                 overlap = CHOSEN_OVERLAP
         unseen = Learnt(
             prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach

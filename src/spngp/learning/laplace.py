@@ -30,6 +30,7 @@ _FLATTEST = 0.1  # least eigenvalue of S H: at a maximum it is positive, and one
 _TOLERANCE = 0.02  # nats that the last step may leave
 _EVALUATIONS, _FURTHER_EVALUATIONS = 20, 4
 _FEW_ROWS = 250
+_NOT_TO_BE_HAD = -1e6  # nats, for an expert whose covariance cannot be factored: as good as left away
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ class FreeExpert:
     log_correction: float
 
 
-def fit_free(gp: ExactGP, block: Block, freedom: Freedom) -> FreeExpert:
+def fit_free(gp: ExactGP, block: Block, freedom: Freedom, moves: bool = True) -> FreeExpert:
     """The tied expert ``gp`` moved to where its rows and the prior want it, with its correction.
 
     Of more than 250 rows, some say which way to go and how the evidence curves per row; a few steps with all end there.
+    Without ``moves`` it is at its maximum already.
     """
     if not freedom.std.size:
         return FreeExpert(gp, 0.0)
@@ -84,16 +86,19 @@ def fit_free(gp: ExactGP, block: Block, freedom: Freedom) -> FreeExpert:
     curvature = np.diag(1.0 + 0.3 * n_some * freedom.std**2)
     with lent_memory():
         objective = path.objective(some)
-        phi = climb(objective, np.zeros(m), path.box, curvature, _EVALUATIONS, _TOLERANCE)
+        phi = np.zeros(m)
         try:
+            if moves:
+                phi = climb(objective, phi, path.box, curvature, _EVALUATIONS, _TOLERANCE)
             gradient, hessian = _second_order(objective, phi, path.box)
             if step > 1:
                 hessian = np.eye(m) + (block[1].size / n_some) * (hessian - np.eye(m))
+            if step > 1 and moves:
                 objective = path.objective(block)
                 phi = climb(objective, phi, path.box, _upright(hessian), _FURTHER_EVALUATIONS, _TOLERANCE)
                 gradient = objective(phi)[1]
         except NotPositiveDefiniteError:
-            return FreeExpert(gp, -np.inf)  # nothing is known about its neighbourhood
+            return FreeExpert(gp, _NOT_TO_BE_HAD)
     return FreeExpert(gp.with_theta(path.theta(phi)), _log_correction(phi, gradient, hessian, path.box))
 
 
