@@ -31,7 +31,7 @@ _LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
 _MOST_SEGMENTS = 15
 _ALTERNATIVES, _POSITIONS = (3, 2), 9  # cuts of several inputs: of the whole, of either part; positions along an input
 # Milliseconds that experts may take, that one evaluation takes at 100 rows, and how many of them an expert needs.
-_TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1500.0, 0.08, 3.0
+_TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1000.0, 0.08, 3.0
 
 
 def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region | None:
