@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -21,6 +22,7 @@ _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
 # The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
 _EXPERTS, _COUNTING_WEIGHT, _ROWS = 12, 0.05, 2000
+_NEGLIGIBLE = 1e-6  # weight of a leaf whose density is not asked for
 
 
 def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mask | None = None) -> Array | None:
@@ -60,6 +62,34 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
 
     map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])
     return None if np.isnan(own_noise).all() else own_noise
+
+
+def leave_one_out_log_density(
+    network: Node, X: Array, Y: Array, shapes: Sequence[NoiseShape], n_jobs: int | None = None
+) -> float:
+    """Sum over the outputs of the log density of each, given all others that the leaves it reaches know.
+
+    ``network`` is the posterior given X and Y, with or without context, and ``shapes`` those of the outputs' noise. The
+    weights of sums are those given all outputs.
+    """
+    placed = place(network)
+    log_weights, rows = log_path_weights(placed), route(placed, X)
+    counting = [i for i, item in enumerate(placed) if not item.children and log_weights[i] > np.log(_NEGLIGIBLE)]
+
+    def of_leaf(i: int) -> tuple[Indices, Array]:
+        leaf = cast("Leaf", placed[i].node)
+        observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
+        residuals, variances = leaf.gp.leave_one_out(np.arange(observed.size))
+        shape = shapes[leaf.output]
+        widths = variances + leaf.noise_variance * np.array(shape.factors)[:, np.newaxis]
+        parts = np.log(shape.weights)[:, np.newaxis] - 0.5 * np.log(2.0 * np.pi * widths) - 0.5 * residuals**2 / widths
+        return observed, np.logaddexp.reduce(parts, axis=0)
+
+    total = np.full(Y.shape, -np.inf)
+    for i, (observed, density) in zip(counting, map_leaves(of_leaf, counting, n_jobs), strict=True):
+        k = cast("Leaf", placed[i].node).output
+        total[observed, k] = np.logaddexp(total[observed, k], log_weights[i] + density)
+    return float(total[~np.isnan(Y)].sum())
 
 
 def noise_shapes(

@@ -19,11 +19,12 @@ from spngp.learning.posterior import Learnt, add_rows
 from spngp.learning.tied import Tied, learn_again, learn_tied
 from spngp.network import Node, conditioning
 from spngp.noise import GAUSSIAN
-from spngp.residuals import noise_shapes, outliers
+from spngp.residuals import leave_one_out_log_density, noise_shapes, outliers
 from spngp.structure import Compact, Region, build_network, tiling
 from spngp.training import Convergence
 
 _NEGLIGIBLE = 1e-4  # probability of all alternatives together that a small set's network goes without
+_BETTER = 10.0  # nats by which cuts of several inputs must predict better, all rows together
 _SCREENINGS = 4  # for outputs in doubt, at most: a large one hides smaller ones
 
 
@@ -38,13 +39,14 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
     plan.budget.check(int((1.0 + share) * largest), (1.0 + share) * X.shape[0], X.shape[1])
     with one_blas_thread():
         tied = learn_tied(X, sound, plan, rng, convergence, progress)
-        if is_free(tied.regions, plan):
-            candidates = candidate_regions(tied, X, sound, plan)
-            tied = tied if candidates is None else replace(tied, regions=candidates)
-            plan = replace(plan, chooses_cuts=candidates is not None)
-        elif plan.chooses_cuts:
+        small, chosen = is_free(tied.regions, plan), plan
+        plan = replace(plan, chooses_cuts=False)
+        if small and X.shape[1] == 1:
+            candidates = candidate_regions(tied, X, sound, chosen)
+            if candidates is not None:
+                tied, plan = replace(tied, regions=candidates), chosen
+        elif chosen.chooses_cuts and not small:
             tied, plan = _cut_by_noise(tied, X, sound, plan, rng)
-        chooses_cuts = is_free(tied.regions, plan)
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
         own, own_noise, in_doubt = None, None, None
@@ -62,20 +64,15 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             before, sound = (sound, experts), np.where(in_doubt, np.nan, sound)
             tied = learn_again(tied, X, sound, in_doubt, plan)
             experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)
+        if small and X.shape[1] > 1:
+            cut = _cut_if_better(tied, experts, X, sound, chosen, rng, convergence, progress)
+            if cut is not None:
+                (tied, experts), plan, own = cut, chosen, None
         prior = _prior(tied.regions, experts, plan)
         progress.stage("leaves", 0)
-        # a small set is searched as one: alternatives that are pruned leave no gaps
-        tiles = [tied.regions.box] if chooses_cuts else [region.box for region in tiling(tied.regions)]
-        gaussian = [GAUSSIAN] * Y.shape[1]
-        overlap = plan.overlap
-        if overlap is None:
-            overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
-            if chooses_cuts and X.shape[1] == 1:
-                overlap = CHOSEN_OVERLAP
-        unseen = Learnt(
-            prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
-        )
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own, _NEGLIGIBLE if chooses_cuts else 0.0)
+        unseen = _unseen(prior, tied, X, Y, reach, plan)
+        negligible = _NEGLIGIBLE if is_free(tied.regions, plan) else 0.0
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own, negligible)
         if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
             shapes = noise_shapes(
                 learnt.network, Y.shape[1], own_noise, reach, plan.learns_noise_shape, rng, plan.n_jobs
@@ -83,6 +80,55 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             learnt = replace(learnt, noise_shapes=shapes)
     convergence.warn()
     return learnt
+
+
+def _cut_if_better(
+    tied: Tied,
+    experts: Experts,
+    X: Array,
+    Y: Array,
+    plan: Plan,
+    rng: np.random.Generator,
+    convergence: Convergence,
+    progress: Progress,
+) -> tuple[Tied, Experts] | None:
+    """Regions of a small set of several inputs with cuts to choose from, and experts; none if they predict worse.
+
+    Evidence judges experts by what their own rows say, but they predict with the rows around them as well, and of
+    several inputs that is much of what they know; nor does it know the shape of the noise. So cuts have to predict
+    better too, each row by all others.
+    """
+
+    def score(tied: Tied, experts: Experts, plan: Plan) -> float:
+        reach, fixed_draws = np.full(Y.shape[1], np.inf), np.random.default_rng(0)
+        unseen = _unseen(_prior(tied.regions, experts, plan), tied, X, Y, reach, plan)
+        network = add_rows(unseen, X, Y, plan.n_jobs).network
+        shapes = noise_shapes(network, Y.shape[1], None, reach, plan.learns_noise_shape, fixed_draws, plan.n_jobs)
+        return leave_one_out_log_density(network, X, Y, shapes, plan.n_jobs)
+
+    candidates = candidate_regions(tied, X, Y, plan)
+    if candidates is None:
+        return None
+    cut = replace(tied, regions=candidates)
+    others = learn_experts(cut, X, Y, {}, plan, rng, convergence, progress)
+    without = score(tied, experts, replace(plan, chooses_cuts=False))
+    return (cut, others) if score(cut, others, plan) > without + _BETTER else None
+
+
+def _unseen(prior: Node, tied: Tied, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:
+    """What was learnt but for the rows."""
+    chooses_cuts = is_free(tied.regions, plan)
+    # a small set is searched as one: alternatives that are pruned leave no gaps
+    tiles = [tied.regions.box] if chooses_cuts else [region.box for region in tiling(tied.regions)]
+    gaussian = [GAUSSIAN] * Y.shape[1]
+    overlap = plan.overlap
+    if overlap is None and chooses_cuts and X.shape[1] == 1:
+        overlap = CHOSEN_OVERLAP
+    elif overlap is None:
+        overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
+    return Learnt(
+        prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
+    )
 
 
 def _cut_by_noise(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> tuple[Tied, Plan]:
