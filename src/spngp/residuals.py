@@ -17,7 +17,7 @@ from spngp.noise import GAUSSIAN, NoiseShape, gaussian_noise, learn_noise_shape
 # Outputs are in doubt if they lie so many standard deviations off what the others of their region say, and if without
 # them the others are better predicted. Regions of fewer or more rows are not looked at; nor are those whose noise is
 # below so many times its lower bound: where there is none, a surprise is a kernel's that does not fit.
-_DOUBTED, _DOUBTED_AGAIN = 5.0, 8.0  # at first, and when regions are looked at again without those found
+DOUBTED, _DOUBTED_AGAIN = 5.0, 8.0  # at first, and when regions are looked at again without those found
 _FEWEST_SCREENED, _LARGEST_SCREENED = 20, 5000
 _LEAST_NOISE = 1.5
 # The shape of the noise is learnt from so many experts, each at least so plausible, and so many rows of each at most.
@@ -57,7 +57,7 @@ def outliers(own: Node, X: Array, Y: Array, n_jobs: int | None = None, near: Mas
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # some were taken together
-        found, squares = leaf.gp.outliers(_DOUBTED if near is None else _DOUBTED_AGAIN)
+        found, squares = leaf.gp.outliers(DOUBTED if near is None else _DOUBTED_AGAIN)
         own_noise[observed[found], leaf.output] = squares
 
     map_leaves(doubt, chosen, n_jobs, [rows[i].size for i in chosen])

@@ -8,7 +8,7 @@ import numpy as np
 
 from spngp._parallel import one_blas_thread
 from spngp._progress import Progress
-from spngp._typing import Array
+from spngp._typing import Array, Mask
 from spngp.defaults import CHOSEN_OVERLAP, OVERLAP
 from spngp.defaults import overlap as default_overlap
 from spngp.leaf import ExactGP
@@ -19,7 +19,7 @@ from spngp.learning.posterior import Learnt, add_rows
 from spngp.learning.tied import Tied, learn_again, learn_tied
 from spngp.network import Node, conditioning
 from spngp.noise import GAUSSIAN
-from spngp.residuals import leave_one_out_log_density, noise_shapes, outliers
+from spngp.residuals import DOUBTED, leave_one_out_log_density, noise_shapes, outliers
 from spngp.structure import Compact, Region, build_network, tiling
 from spngp.training import Convergence
 
@@ -41,11 +41,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         tied = learn_tied(X, sound, plan, rng, convergence, progress)
         small, chosen = is_free(tied.regions, plan), plan
         plan = replace(plan, chooses_cuts=False)
-        if small and X.shape[1] == 1:
-            candidates = candidate_regions(tied, X, sound, chosen)
-            if candidates is not None:
-                tied, plan = replace(tied, regions=candidates), chosen
-        elif chosen.chooses_cuts and not small:
+        if chosen.chooses_cuts and not small:
             tied, plan = _cut_by_noise(tied, X, sound, plan, rng)
         curvatures = curvatures_of(tied, X, sound, plan, rng)
         experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress)
@@ -64,10 +60,15 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             before, sound = (sound, experts), np.where(in_doubt, np.nan, sound)
             tied = learn_again(tied, X, sound, in_doubt, plan)
             experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)
-        if small and X.shape[1] > 1:
+        if small:
             cut = _cut_if_better(tied, experts, X, sound, chosen, rng, convergence, progress)
             if cut is not None:
                 (tied, experts), plan, own = cut, chosen, None
+                if own_noise is not None:
+                    trusted = _explained(_prior(tied.regions, experts, plan), X, Y, sound, own_noise)
+                    own_noise = np.where(trusted, np.nan, own_noise)
+                    before, sound = (sound, experts), np.where(trusted, Y, sound)
+                    experts = learn_experts(tied, X, sound, curvatures, plan, rng, convergence, progress, before)
         prior = _prior(tied.regions, experts, plan)
         progress.stage("leaves", 0)
         unseen = _unseen(prior, tied, X, Y, reach, plan)
@@ -92,10 +93,10 @@ def _cut_if_better(
     convergence: Convergence,
     progress: Progress,
 ) -> tuple[Tied, Experts] | None:
-    """Regions of a small set of several inputs with cuts to choose from, and experts; none if they predict worse.
+    """Regions of a small set with cuts to choose from, and their experts; none if nothing speaks for a cut.
 
     Evidence judges experts by what their own rows say, but they predict with the rows around them as well, and of
-    several inputs that is much of what they know; nor does it know the shape of the noise. So cuts have to predict
+    several inputs that is much of what they know; nor does it know the shape of the noise. There, cuts have to predict
     better too, each row by all others.
     """
 
@@ -111,8 +112,22 @@ def _cut_if_better(
         return None
     cut = replace(tied, regions=candidates)
     others = learn_experts(cut, X, Y, {}, plan, rng, convergence, progress)
+    if X.shape[1] == 1:
+        return cut, others
     without = score(tied, experts, replace(plan, chooses_cuts=False))
     return (cut, others) if score(cut, others, plan) > without + _BETTER else None
+
+
+def _explained(prior: Node, X: Array, Y: Array, sound: Array, own_noise: Array) -> Mask:
+    """Which outputs in doubt are not far off once the set is cut, where experts may have each its noise."""
+    doubted = ~np.isnan(own_noise)
+    rows = np.flatnonzero(doubted.any(axis=1))
+    predicted = conditioning.condition(prior, X, sound).predict_dist(X[rows])
+    shape = (rows.size, Y.shape[1])
+    off = np.abs(Y[rows] - predicted.mean.reshape(shape)) / predicted.std.reshape(shape)
+    explained = np.zeros(Y.shape, dtype=bool)
+    explained[rows] = doubted[rows] & (off < DOUBTED)
+    return explained
 
 
 def _unseen(prior: Node, tied: Tied, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:
