@@ -38,7 +38,8 @@ def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region | No
     """The region graph of a small set: whole, or cut in the ways that residuals suggest; none if they suggest none."""
     if X.shape[1] == 1:
         n_segments = _affordable(X.shape[0], len(plan.labels))
-        found = segmentations(X, 0, cuts_twice(tied, X, Y, n_segments - 1), _CUT_PROBABILITY)
+        cuts = cuts_along(X[:, 0], residual_sizes(tied, X, Y), n_segments - 1)
+        found = segmentations(X, 0, cuts, _CUT_PROBABILITY)
     else:
         found = _alternative_cuts(X, residual_sizes(tied, X, Y))
     return found if found.partitions else None
