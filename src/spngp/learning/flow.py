@@ -72,8 +72,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         prior = _prior(tied.regions, experts, plan)
         progress.stage("leaves", 0)
         unseen = _unseen(prior, tied, X, Y, reach, plan)
-        negligible = _NEGLIGIBLE if is_free(tied.regions, plan) else 0.0
-        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own, negligible)
+        learnt = add_rows(unseen, X, Y, plan.n_jobs, own_noise, own)
         if own_noise is not None or (plan.learns_noise_shape and plan.hyperparameters != "fixed"):
             shapes = noise_shapes(
                 learnt.network, Y.shape[1], own_noise, reach, plan.learns_noise_shape, rng, plan.n_jobs
@@ -142,7 +141,18 @@ def _unseen(prior: Node, tied: Tied, X: Array, Y: Array, reach: Array, plan: Pla
     elif overlap is None:
         overlap = default_overlap(X.shape[0], X.shape[0] / len(tiles), plan.block_size)
     return Learnt(
-        prior, prior, tiles, tied.scales, overlap, plan.block_size, plan.budget, X[:0], Y[:0], gaussian, reach
+        prior,
+        prior,
+        tiles,
+        tied.scales,
+        overlap,
+        plan.block_size,
+        plan.budget,
+        X[:0],
+        Y[:0],
+        gaussian,
+        reach,
+        negligible=_NEGLIGIBLE if chooses_cuts else 0.0,
     )
 
 

@@ -29,7 +29,7 @@ class Learnt:
     own : Node
         The posterior network, leaves on their own rows only.
     network : Node
-        The same with context rows: what predicts.
+        The same with context rows, pruned: what predicts.
     tiles : list of Box
         Boxes without overlap that cover the space: where context rows are looked for.
     scales : ndarray
@@ -42,6 +42,9 @@ class Learnt:
         For each output, how large one may be not to be in doubt at once.
     own_noise : ndarray, optional
         In the shape of Y, the variance of the noise of outputs in doubt and NaN for all others; none if all are others.
+    negligible : float
+        Probability of all alternatives together that ``network`` goes without; ``own`` has them all, so that rows that
+        are added may bring any of them back.
     """
 
     own: Node
@@ -56,6 +59,7 @@ class Learnt:
     noise_shapes: list[NoiseShape]
     reach: Array
     own_noise: Array | None = None
+    negligible: float = 0.0
 
 
 def add_rows(
@@ -65,13 +69,11 @@ def add_rows(
     n_jobs: int | None = None,
     own_noise: Array | None = None,
     known: Node | None = None,
-    negligible: float = 0.0,
 ) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
 
     ``known`` is the posterior of own rows before some got ``own_noise``, for leaves that are what they were (without
-    factors, as context replaces them). Alternatives that are, all together, no more probable than ``negligible`` are
-    left away for good.
+    factors, as context replaces them).
     """
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -89,13 +91,13 @@ def add_rows(
             own_noise = np.where(beyond, Y * Y, np.nan if own_noise is None else own_noise)
         known = known if sees_context else None
         own = conditioning.condition(learnt.own, X, Y, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=keep)
-        own = prune(own, negligible)
         if learnt.own_noise is not None or own_noise is not None:
             parts = [(learnt.own_noise, learnt.Y), (own_noise, Y)]
             own_noise = np.concatenate([np.full(y.shape, np.nan) if part is None else part for part, y in parts])
         if learnt.Y.size:
             X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-        learnt = replace(learnt, own=own, network=own, X=X, Y=Y, own_noise=own_noise)
+        network = prune(own, learnt.negligible)
+        learnt = replace(learnt, own=own, network=network, X=X, Y=Y, own_noise=own_noise)
         return _with_context(learnt, n_jobs, within_budget) if sees_context else learnt
 
 
@@ -107,11 +109,11 @@ def _with_context(learnt: Learnt, n_jobs: int | None, keep: conditioning.Keep) -
         context = conditioning.within_distance(learnt.X, overlap)
     else:
         most = int(float(overlap) * learnt.block_size)
-        placed = place(learnt.own)
+        placed = place(learnt.network)
         rows = {item.box: own for item, own in zip(placed, route(placed, learnt.X), strict=True)}
         context = NearestContext(learnt.X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     network = conditioning.add_context(
-        learnt.own,
+        learnt.network,
         learnt.X,
         learnt.Y,
         context,
