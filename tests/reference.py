@@ -97,12 +97,13 @@ def gp_log_evidence(kernel, noise_variance, X, y):
     return float(-0.5 * quadratic - 0.5 * np.linalg.slogdet(C)[1] - 0.5 * len(X) * math.log(2 * math.pi))
 
 
-def gp_posterior(kernel, noise_variance, X, y, X_new, latent=False):
-    """Mean vector and covariance matrix at X_new given the rows (X, y)."""
+def gp_posterior(kernel, noise_variance, X, y, X_new, latent=False, row_noise=None):
+    """Mean vector and covariance matrix at X_new given the rows (X, y), whose noise may differ row by row."""
+    row_noise = np.full(len(X), noise_variance) if row_noise is None else row_noise
     covariance = gram(kernel, X_new)
     mean = np.zeros(len(X_new))
     if len(X) > 0:
-        inverse = np.linalg.inv(gram(kernel, X) + noise_variance * np.eye(len(X)))
+        inverse = np.linalg.inv(gram(kernel, X) + np.diag(row_noise))
         cross = gram(kernel, X_new, X)
         mean = cross @ inverse @ y
         covariance = covariance - cross @ inverse @ cross.T

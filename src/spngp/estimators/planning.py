@@ -34,6 +34,8 @@ class Request:
         How to cut, in the units of X.
     searches : bool
         Whether default kernels may get further parts for what residuals show.
+    chooses_cuts : bool
+        Whether evidence may choose cuts where parts of a set differ.
     overlap, margin : optional
         Context rows per own row, or a distance in the units of X. Giving both is an error; with neither, the default
         overlap is used.
@@ -47,6 +49,7 @@ class Request:
     default_kernels: Callable[[int], list[Kernel]]
     strategy: Strategy
     searches: bool
+    chooses_cuts: bool
     hyperparameters: str
     overlap: float | None
     margin: Any
@@ -75,6 +78,7 @@ class Request:
             budget=Budget.of(self.memory_limit, n_threads(self.n_jobs)),
             learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
             searches=self.kernels is None and self.searches,
+            chooses_cuts=self.chooses_cuts,
             doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
             n_jobs=self.n_jobs,
             **asdict(effort_for(self.kernels)),

@@ -14,6 +14,9 @@ from spngp.kernels import Kernel, Matern, Parameter, SquaredExponential, from_sk
 NOISE_STD_FLOOR = 0.01  # standard deviations of the output; without a floor, repeated rows drive the noise to zero
 NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
 OVERLAP = 3.0  # context rows per own row
+CHOSEN_OVERLAP = (
+    1.0  # context rows per own row where the evidence chooses cuts along one input: many share what is said
+)
 OVERLAP_FALLS_FROM = 50_000  # training rows
 LEAST_OVERLAP = 0.5  # context rows per own row
 LENGTH_SCALE_BOUNDS = (1e-3, 1e3)  # standard deviations of the input

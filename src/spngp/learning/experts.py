@@ -10,24 +10,24 @@ import numpy as np
 from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
-from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, mean_curvature
 from spngp.kernels.parameter import Identity
 from spngp.learning.blocks import at_most, blocks_of, observed
+from spngp.learning.laplace import Freedom, FreeExpert, fit_free
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
 
 # experts[id(region), k]: the experts of a leaf region for output k, one per kernel.
-Experts: TypeAlias = dict[tuple[int, int], list[ExactGP]]
+Experts: TypeAlias = dict[tuple[int, int], list[FreeExpert]]
 # curvatures[k, j]: for output k and kernel j, minus the Hessian of the log evidence, per row.
 Curvatures: TypeAlias = dict[tuple[int, int], Array]
 
 
 def curvatures_of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Curvatures:
     """The curvature of the log evidence, averaged over one to three regions; empty unless experts are adaptive."""
-    if plan.hyperparameters != "adaptive" or not _adapts(tied.regions, plan):
+    if plan.hyperparameters != "adaptive" or tied.regions.is_leaf:
         return {}
     distinct = list({region.rows.tobytes(): region.rows for region in leaf_regions(tied.regions)}.values())
     typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
@@ -56,14 +56,14 @@ def learn_experts(
     their experts.
     """
     leaves = leaf_regions(tied.regions)
-    adapts = _adapts(tied.regions, plan)
+    free, adapts = is_free(tied.regions, plan), _adapts(tied.regions, plan)
     distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
     tasks = [(region, k, j) for region in distinct.values() for k, gps in enumerate(tied.gps) for j in range(len(gps))]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
     rows = [own.size for own in used.values()]
 
-    def fit(task: tuple[Region, int, int]) -> ExactGP:
+    def fit(task: tuple[Region, int, int]) -> FreeExpert:
         region, k, j = task
         gp = tied.gps[k][j]
         if (
@@ -73,8 +73,15 @@ def learn_experts(
         ):
             return before[1][id(region), k][j]
         block = observed(used[id(region)], X, Y[:, k])
-        if not adapts or region is tied.regions or block[1].size < 2:
-            return gp
+        if not adapts or block[1].size < 2:
+            return FreeExpert(gp, 0.0)
+        if free:
+            # of all rows together, the tied parameters are the maximum
+            expert = fit_free(gp, block, Freedom.of(gp, *plan.freedom), moves=region is not tied.regions)
+            progress.advance()
+            return expert
+        if region is tied.regions:
+            return FreeExpert(gp, 0.0)
         if plan.hyperparameters == "independent":
             evaluations, tolerance = plan.subset_evaluations, plan.tolerance
             fitted = fit_tied([gp], [block], evaluations, tolerance=tolerance, convergence=convergence)[0]
@@ -82,11 +89,11 @@ def learn_experts(
             prior = GaussianPrior.of(gp, lambda which: _expert_std(which, plan))
             fitted = fit_adaptive(gp, block, prior, curvatures[k, j], plan.expert_evaluations, plan.expert_tolerance)
         progress.advance()
-        return fitted
+        return FreeExpert(fitted, 0.0)
 
-    fitted: dict[tuple[bytes, int], list[ExactGP]] = {}
-    for (region, k, _), gp in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
-        fitted.setdefault((region.rows.tobytes(), k), []).append(gp)
+    fitted: dict[tuple[bytes, int], list[FreeExpert]] = {}
+    for (region, k, _), expert in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
+        fitted.setdefault((region.rows.tobytes(), k), []).append(expert)
     return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied.gps))}
 
 
@@ -96,12 +103,21 @@ def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
 
 
 def _expert_std(which: Identity, plan: Plan) -> float:
+    if which.role == "noise_variance":
+        return plan.noise_prior_std
     return plan.length_scale_prior_std if which.role in ("length_scale", "period", "alpha") else plan.prior_std
+
+
+def is_free(regions: Region, plan: Plan) -> bool:
+    """Whether experts are those of a small set, which may go far from the tied parameters and pay for it."""
+    return plan.chooses_cuts and regions.is_leaf
 
 
 def _adapts(regions: Region, plan: Plan) -> bool:
     """Whether experts are trained one by one.
 
-    Adaptive experts are not if the root is a leaf region: the tied stage has then used all rows already.
+    Adaptive experts of a root that is a leaf region are not, unless they are free: the tied stage has used all rows.
     """
-    return plan.hyperparameters == "independent" or (plan.hyperparameters == "adaptive" and not regions.is_leaf)
+    if plan.hyperparameters == "adaptive":
+        return not regions.is_leaf or is_free(regions, plan)
+    return plan.hyperparameters == "independent"

@@ -11,26 +11,31 @@ from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence
+from spngp.learning.cutting import cut_by_noise, cut_if_better, explained
+from spngp.learning.defaults import CHOSEN_OVERLAP
 from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
-from spngp.learning.experts import Experts, curvatures_of, learn_experts
+from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
+from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
 from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.plan import Plan
-from spngp.learning.tied import learn_again, learn_tied
+from spngp.learning.tied import Tied, learn_again, learn_tied
 from spngp.network import Node
 from spngp.network.rescaling import in_units
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.structure import Region, build_network, tiling
 
+_NEGLIGIBLE = 1e-4  # probability of all alternatives together that the network of a small set goes without
+
 
 def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Progress) -> Learnt:
     """Learn from rows in the units of the user; NaN in Y is a missing output.
 
-    The steps: tied parameters and regions, experts, outputs in doubt, leaves with context, the shape of the noise.
+    The steps: tied parameters and regions, experts, outputs in doubt, cuts of a small set, leaves with context, the
+    shape of the noise.
     """
     convergence = Convergence()
-    learns = plan.hyperparameters != "fixed"
-    doubts = plan.doubts_outliers and learns
+    doubts = plan.doubts_outliers and plan.hyperparameters != "fixed"
     reach = plan.reach if doubts else np.full(Y.shape[1], np.inf)
     _check_memory(plan, *X.shape)
     W, Z = plan.units.inputs.apply(X), plan.units.outputs.apply(Y)
@@ -38,9 +43,12 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         own, own_noise = None, noise_beyond_reach(Z, reach)
         sound = without_doubted(Z, own_noise)
         tied = learn_tied(W, sound, plan, rng, convergence, progress)
+        small, cutting = is_free(tied.regions, plan), plan
+        plan = replace(plan, chooses_cuts=False)
+        if cutting.chooses_cuts and not small:
+            tied, plan = cut_by_noise(tied, W, sound, plan, rng)
         curvatures = curvatures_of(tied, W, sound, plan, rng)
         experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress)
-        prior = _prior(tied.regions, experts, plan)
 
         def without(outputs: Array, in_doubt: Mask) -> Node:
             nonlocal tied, experts, sound
@@ -50,33 +58,67 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             return _prior(tied.regions, experts, plan)
 
         if doubts:
+            prior = _prior(tied.regions, experts, plan)
             judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without)
-            prior, own, own_noise = judged.prior, judged.own, judged.own_noise
+            own, own_noise = judged.own, judged.own_noise
+
+        def score(tied: Tied, experts: Experts, plan: Plan) -> float:
+            """Leave-one-out log density of the sound outputs, context and noise shape included."""
+            outputs = plan.units.outputs.invert(sound)
+            unseen = _unseen(tied, experts, X, Y, np.full(Y.shape[1], np.inf), plan)
+            network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
+            fixed_draws = np.random.default_rng(0)
+            shapes = noise_shapes(
+                network, Y.shape[1], None, unseen.reach, plan.learns_noise_shape, fixed_draws, plan.n_jobs
+            )
+            return leave_one_out_log_density(network, W, sound, shapes, plan.n_jobs)
+
+        found = cut_if_better(tied, experts, W, sound, cutting, score, rng, convergence, progress) if small else None
+        if found is not None:
+            (tied, experts), plan, own = found, cutting, None
+            if own_noise is not None:
+                trusted = explained(_prior(tied.regions, experts, plan), W, Z, sound, own_noise)
+                own_noise = np.where(trusted, np.nan, own_noise)
+                before, sound = (sound, experts), np.where(trusted, Z, sound)
+                experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before)
         progress.stage("leaves", 0)
-        tiles = [region.box for region in tiling(tied.regions)]
-        unseen = Learnt(
-            X=X[:0],
-            Y=Y[:0],
-            units=plan.units,
-            prior=prior,
-            own=prior,
-            seeing=prior,
-            network=prior,
-            tiles=tiles,
-            scales=tied.scales,
-            overlap=plan.overlap_of(X.shape[0], X.shape[0] / len(tiles)),
-            block_size=plan.block_size,
-            budget=plan.budget,
-            n_fitted=X.shape[0],
-            output_spreads=plan.output_spreads,
-            reach=reach,
-            doubts_outliers=doubts,
-            learns_noise_shape=plan.learns_noise_shape and learns,
-            noise_shapes=[GAUSSIAN] * Y.shape[1],
-        )
+        unseen = _unseen(tied, experts, X, Y, reach, plan)
         learnt = _in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
     convergence.warn()
     return learnt
+
+
+def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:
+    """What was learnt, before it is given any row."""
+    free = is_free(tied.regions, plan)
+    # context of a small set is looked for everywhere: alternatives that are pruned leave no gaps
+    tiles = [tied.regions.box] if free else [region.box for region in tiling(tied.regions)]
+    overlap = plan.overlap_of(X.shape[0], X.shape[0] / len(tiles))
+    if plan.overlap is None and free and X.shape[1] == 1:
+        overlap = CHOSEN_OVERLAP
+    learns = plan.hyperparameters != "fixed"
+    prior = _prior(tied.regions, experts, plan)
+    return Learnt(
+        X=X[:0],
+        Y=Y[:0],
+        units=plan.units,
+        prior=prior,
+        own=prior,
+        seeing=prior,
+        network=prior,
+        tiles=tiles,
+        scales=tied.scales,
+        overlap=overlap,
+        block_size=plan.block_size,
+        budget=plan.budget,
+        n_fitted=X.shape[0],
+        output_spreads=plan.output_spreads,
+        reach=reach,
+        doubts_outliers=plan.doubts_outliers and learns,
+        learns_noise_shape=plan.learns_noise_shape and learns,
+        noise_shapes=[GAUSSIAN] * Y.shape[1],
+        negligible=_NEGLIGIBLE if free else 0.0,
+    )
 
 
 def add_rows(learnt: Learnt, X: Array, Y: Array, rng: np.random.Generator, n_jobs: int | None = None) -> Learnt:
@@ -129,6 +171,9 @@ def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) 
 
 def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
     def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
-        return list(zip(plan.labels, experts[id(region), k], strict=True))
+        return [(label, expert.gp) for label, expert in zip(plan.labels, experts[id(region), k], strict=True)]
 
-    return build_network(regions, labelled, len(plan.templates))
+    def log_corrections(region: Region, k: int) -> list[float]:
+        return [expert.log_correction for expert in experts[id(region), k]]
+
+    return build_network(regions, labelled, len(plan.templates), log_factors=log_corrections)

@@ -11,6 +11,7 @@ from spngp._support.types import Array
 from spngp.box import Box
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
+from spngp.network.pruning import prune
 from spngp.network.units import Units
 from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
@@ -61,6 +62,9 @@ class Learnt:
         One per output.
     own_noise : ndarray, optional
         In the shape of Y: the noise variance of each output in doubt, NaN elsewhere. None if no output is in doubt.
+    negligible : float
+        Probability of all alternatives together that ``seeing`` goes without; ``own`` has them all, so that rows that
+        are added may bring any of them back.
     """
 
     X: Array
@@ -82,6 +86,7 @@ class Learnt:
     learns_noise_shape: bool
     noise_shapes: list[NoiseShape]
     own_noise: Array | None = None
+    negligible: float = 0.0
 
 
 def given_rows(
@@ -117,7 +122,7 @@ def given_rows(
         root, new = learnt.prior, slice(None)
     noise = None if own_noise is None else own_noise[new]
     own = conditioning.condition(root, W[new], Z[new], own_noise=noise, known=known, n_jobs=n_jobs, keep=keep)
-    learnt = replace(learnt, own=own, seeing=own, X=X, Y=Y, own_noise=own_noise)
+    learnt = replace(learnt, own=own, seeing=prune(own, learnt.negligible), X=X, Y=Y, own_noise=own_noise)
     return _with_context(learnt, W, Z, n_jobs, within_budget) if sees_context else learnt
 
 
@@ -137,10 +142,10 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         context = conditioning.within_margin(X, overlap)
     else:
         most = int(float(overlap) * learnt.block_size)
-        placed = place(learnt.own)
+        placed = place(learnt.seeing)
         rows = {item.box: own for item, own in zip(placed, route(placed, X), strict=True)}
         context = NearestContext(X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     seeing = conditioning.add_context(
-        learnt.own, X, Y, context, least_weight=_LEAST_WEIGHT, own_noise=learnt.own_noise, n_jobs=n_jobs, keep=keep
+        learnt.seeing, X, Y, context, least_weight=_LEAST_WEIGHT, own_noise=learnt.own_noise, n_jobs=n_jobs, keep=keep
     )
     return replace(learnt, seeing=seeing)

@@ -35,6 +35,11 @@ class Effort:
     prior_std, length_scale_prior_std : float
         Standard deviation of the Gaussian prior on an expert's log-parameters around the tied values; the second for
         length-scales, periods and alpha.
+    noise_prior_std : float
+        The same for the noise variance.
+    freedom : tuple of float
+        For experts of a small set that may be cut: standard deviations of the prior on the shift of all log
+        length-scales together, of all log variances of the kernel together, and of the log noise variance.
     variance_prior_std : float
         Standard deviation of the Gaussian prior on the log variances of tied kernels around their starts.
     subset_evaluations, tied_evaluations, expert_evaluations : int
@@ -50,6 +55,8 @@ class Effort:
     n_rounds: int = 2
     prior_std: float = 0.5
     length_scale_prior_std: float = 0.1
+    noise_prior_std: float = 0.5
+    freedom: tuple[float, float, float] = (0.85, 1.75, 1.75)
     variance_prior_std: float = 2.0
     subset_evaluations: int = 80
     tied_evaluations: int = 40
@@ -92,6 +99,9 @@ class Plan(Effort):
         Whether the noise may have another shape than a Gaussian's.
     doubts_outliers : bool
         Whether outputs may come into doubt and get a noise variance of their own.
+    chooses_cuts : bool
+        Whether a set small enough to be one region may also be cut, at positions that the evidence chooses between, and
+        a larger one where its noise changes; to experts that may differ.
     searches : bool
         Whether kernels may get further parts for what residuals show; only default kernels do.
     n_jobs : int or None
@@ -111,6 +121,7 @@ class Plan(Effort):
     learns_noise_shape: bool = False
     doubts_outliers: bool = False
     searches: bool = False
+    chooses_cuts: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
 

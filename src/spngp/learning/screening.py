@@ -12,7 +12,7 @@ from spngp.gp.leave_one_out import misleading_rows
 from spngp.network import Box, Leaf, Node
 from spngp.network.placement import log_path_weights, place, route
 
-_DOUBTED = 5.0  # standard deviations from what the rest of the region predicts: an output comes into doubt
+DOUBTED = 5.0  # standard deviations from what the rest of the region predicts: an output comes into doubt
 _DOUBTED_AGAIN = 8.0  # the same, when a region is searched again without the outputs found before
 _FEWEST_SCREENED = 20  # rows of a region that is searched, at least
 _LARGEST_SCREENED = 5000  # rows of a region that is searched, at most
@@ -75,7 +75,7 @@ def outliers(
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # equal rows were merged: they have no residuals of their own
         later = None if among is None else among[observed, leaf.output]
-        found, squares = misleading_rows(leaf.gp, _DOUBTED if near is None else _DOUBTED_AGAIN, later)
+        found, squares = misleading_rows(leaf.gp, DOUBTED if near is None else _DOUBTED_AGAIN, later)
         if among is not None:
             n_later = int(among[rows[i], leaf.output].sum())
             n_doubted = n_later - int(among[observed, leaf.output].sum()) + found.size

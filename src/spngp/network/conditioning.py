@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -12,8 +13,8 @@ from spngp._support.checks import as_floats, as_outputs, as_rows
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.box import Box
-from spngp.gp.exact import ExactGP
 from spngp.network.placement import Placed, log_path_weights, place, route
+from spngp.network.row_noise import RowNoise
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
@@ -41,7 +42,6 @@ def condition(
     X: Any,
     Y: Any,
     *,
-    context: Context | None = None,
     own_noise: Array | None = None,
     known: Node | None = None,
     n_jobs: int | None = None,
@@ -54,8 +54,6 @@ def condition(
     root : Node
     X, Y : array-like
         Rows and their outputs; NaN in Y is a missing output.
-    context : callable, optional
-        The context rows of a leaf, by its box.
     own_noise : ndarray, optional
         In the shape of Y, the noise variance of outputs in doubt; NaN for outputs with the noise of their leaf.
     known : Node, optional
@@ -75,9 +73,9 @@ def condition(
     rows = route(placed, X)
     leaves = [i for i in range(len(placed)) if not placed[i].children]
 
-    # a GP with the same rows in several places is computed once; its context rows, if any, depend on the place
-    def key(i: int) -> tuple[int, bytes, Box | None]:
-        return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes(), placed[i].box if context else None
+    # a GP with the same rows in several places is computed once
+    def key(i: int) -> tuple[int, bytes]:
+        return id(cast("Leaf", placed[i].node).gp), rows[i].tobytes()
 
     first = {key(i): i for i in reversed(leaves)}
     posterior: list[Node | None] = [None] * len(placed)
@@ -86,16 +84,12 @@ def condition(
             if _is_known(cast("Leaf", placed[i].node), cast("Leaf", earlier), rows[i], Y, own_noise):
                 posterior[i] = earlier
     distinct = sorted(i for i in first.values() if posterior[i] is None)
-    around = [None] * len(distinct) if context is None else [context(placed[i].box) for i in distinct]
-    sizes = [
-        cast("Leaf", placed[i].node).gp.n_own + rows[i].size + (0 if outside is None else outside.size)
-        for i, outside in zip(distinct, around, strict=True)
-    ]
-    tasks = list(zip(distinct, around, keep(sizes), strict=True))
+    sizes = [cast("Leaf", placed[i].node).gp.n_own + rows[i].size for i in distinct]
+    tasks = list(zip(distinct, keep(sizes), strict=True))
 
-    def condition_leaf(task: tuple[int, Indices | None, bool]) -> Leaf:
-        i, outside, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, rows[i], outside, keep_factor, own_noise)
+    def condition_leaf(task: tuple[int, bool]) -> Leaf:
+        i, keep_factor = task
+        return _condition_leaf(placed[i], X, Y, rows[i], keep_factor, own_noise)
 
     for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs, sizes), strict=True):
         posterior[i] = leaf
@@ -120,40 +114,48 @@ def _is_known(prior: Leaf, known: Leaf, rows: Indices, Y: Array, own_noise: Arra
 
 
 def _condition_leaf(
-    placed: Placed,
-    X: Array,
-    Y: Array,
-    rows: Indices,
-    context: Indices | None,
-    keep_factor: bool,
-    own_noise: Array | None,
+    placed: Placed, X: Array, Y: Array, rows: Indices, keep_factor: bool, own_noise: Array | None
 ) -> Leaf:
+    """The leaf given its own rows."""
     leaf = cast("Leaf", placed.node)
     y = Y[:, leaf.output]
     own = rows[~np.isnan(y[rows])]
-    around = None if context is None else context[~np.isnan(y[context])]
-
-    def weights(rows: Indices | None) -> Array | None:
-        if own_noise is None or rows is None:
-            return None
-        variance, usual = own_noise[rows, leaf.output], leaf.noise_variance
-        return np.where(variance > usual, usual / variance, 1.0)  # NaN compares as false
-
-    if own.size == 0 and (around is None or around.size == 0) and not leaf.gp.n_own:
+    weights = None
+    if own_noise is not None:
+        variance, usual = own_noise[own, leaf.output], leaf.noise_variance
+        weights = np.where(variance > usual, usual / variance, 1.0)  # NaN compares as false
+    if own.size == 0 and not leaf.gp.n_own:
         return leaf  # no data: the posterior is the prior
-    try:
-        gp: ExactGP = leaf.gp.condition(
-            leaf.inputs(X[own]),
-            leaf.outputs_of(y[own]),
-            None if around is None else leaf.inputs(X[around]),
-            None if around is None else leaf.outputs_of(y[around]),
-            weights=weights(own),
-            context_weights=weights(around),
-            keep_factor=keep_factor,
-        )
-    except (NotPositiveDefiniteError, ValueError) as error:
-        raise type(error)(f"leaf on {placed.box!r}, output {leaf.output}: {error}") from None
+    with _naming(placed):
+        X_own, y_own = leaf.inputs(X[own]), leaf.outputs_of(y[own])
+        return leaf.with_gp(leaf.gp.condition(X_own, y_own, weights=weights, keep_factor=keep_factor))
+
+
+def _widen_leaf(placed: Placed, X: Array, Y: Array, context: Indices, keep_factor: bool, row_noise: RowNoise) -> Leaf:
+    """The leaf with context rows, each with its own noise."""
+    leaf = cast("Leaf", placed.node)
+    y = Y[:, leaf.output]
+    context = context[~np.isnan(y[context])]
+    if context.size == 0 and not leaf.gp.n_own:
+        return leaf
+    variance, weights = row_noise.seen_by(leaf, context), None
+    if variance is not None and leaf.noise_variance > 0:  # a leaf without noise has no multiples of it
+        same = np.isclose(variance, leaf.noise_variance, rtol=1e-12, atol=0.0)  # averages of one value round
+        weights = None if same.all() else np.where(same, 1.0, leaf.noise_variance / variance)
+    nothing, seen = leaf.inputs(X[:0]), (leaf.inputs(X[context]), leaf.outputs_of(y[context]))
+    with _naming(placed):
+        gp = leaf.gp.condition(nothing, y[:0], *seen, context_weights=weights, keep_factor=keep_factor)
     return leaf.with_gp(gp)
+
+
+@contextmanager
+def _naming(placed: Placed) -> Iterator[None]:
+    """Errors of a leaf say where it stands."""
+    try:
+        yield
+    except (NotPositiveDefiniteError, ValueError) as error:
+        output = cast("Leaf", placed.node).output
+        raise type(error)(f"leaf on {placed.box!r}, output {output}: {error}") from None
 
 
 def add_context(
@@ -169,12 +171,13 @@ def add_context(
 ) -> Node:
     """The same posterior with leaves that also see context rows; evidence and weights stay as they are.
 
+    Context rows keep the noise of their own region (:class:`spngp.network.row_noise.RowNoise`).
     Leaves with a probability below ``least_weight`` get none, because they hardly change a prediction.
     """
     placed = place(root)
     log_weights = log_path_weights(placed)
     leaves = [i for i, item in enumerate(placed) if not item.children]
-    seeing = {i for i in leaves if log_weights[i] >= np.log(least_weight)}
+    seeing = {i for i in leaves if np.exp(log_weights[i]) >= least_weight}
     boxes = list(dict.fromkeys(placed[i].box for i in leaves if i in seeing))  # experts of one region share its context
     own = [cast("Leaf", placed[i].node).gp.n_own for i in leaves]
     found = dict(zip(boxes, map_leaves(context, boxes, n_jobs, own), strict=True))
@@ -183,9 +186,11 @@ def add_context(
     sizes = [n_own + rows.size for n_own, rows in zip(own, around, strict=True)]
     tasks = list(zip(leaves, around, keep(sizes), strict=True))
 
+    noise = RowNoise(placed, X, own_noise)
+
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, nothing, rows, keep_factor, own_noise)
+        return _widen_leaf(placed[i], X, Y, rows, keep_factor, noise)
 
     widened: list[Node] = [item.node for item in placed]
     for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs, sizes), strict=True):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spngp._support.checks import as_rows
+from spngp._support.checks import as_outputs, as_rows
 from spngp._support.types import Array, Indices, RandomState
 from spngp.box import Box
 from spngp.network import conditioning, flat, induced, prediction, sampling
@@ -109,7 +109,11 @@ class Node(ABC):
         """
         X = as_rows(X)
         context = None if margin is None else conditioning.within_margin(X, margin)
-        return conditioning.condition(self, X, Y, context=context, n_jobs=n_jobs)
+        posterior = conditioning.condition(self, X, Y, n_jobs=n_jobs)
+        if context is None:
+            return posterior
+        Y = as_outputs(Y, X.shape[0], "Y", missing=True)
+        return conditioning.add_context(posterior, X, Y, context, least_weight=0.0, n_jobs=n_jobs)
 
     def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:
         """The predictive distribution at each row: a Gaussian mixture, exact.

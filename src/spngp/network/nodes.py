@@ -52,6 +52,21 @@ class Sum(Node):
         self._set(children=nodes, outputs=nodes[0].outputs, cut_ranges=joined_ranges(nodes))
         self._set(log_evidence=0.0, log_weights=log_weights)
 
+    @staticmethod
+    def of(children: Sequence[Node], log_weights: Array) -> Sum:
+        """A sum by the logs of its weights, which may be too small to be told from zero."""
+        total = Sum(children)
+        normalised = np.asarray(log_weights - np.logaddexp.reduce(log_weights), dtype=np.float64)
+        normalised.setflags(write=False)
+        total._set(log_weights=normalised)
+        return total
+
+    def narrowed(self, children: Sequence[Node], log_weights: Array) -> Sum:
+        """The same evidence over other children: some of its own, as they are given one of them holds."""
+        narrowed = Sum.of(children, log_weights)
+        narrowed._set(log_evidence=self.log_evidence)
+        return narrowed
+
     @property
     def weights(self) -> Array:
         """Probability of each child."""

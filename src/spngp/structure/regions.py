@@ -26,13 +26,15 @@ class Region:
     """A box, the rows inside it, and the alternative ways to cut it.
 
     Without partitions it is a leaf region. ``whole`` marks a region that is both: experts on all of its rows are one
-    more alternative besides its partitions.
+    more alternative besides its partitions. ``weights`` are the prior probabilities of the alternatives, the whole
+    first if it is one and then the partitions; equal ones by default.
     """
 
     box: Box
     rows: Indices
     partitions: tuple[Partition, ...] = ()
     whole: bool = False
+    weights: tuple[float, ...] | None = None
 
     @property
     def is_leaf(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -62,8 +62,8 @@ class Compact:
     # share of the rows: a cut whose smaller part has less is taken only if no axis offers a better one
     _SMALLEST_PART = 0.2
 
-    def regions(self, X: Array, rng: np.random.Generator) -> Region:
-        """The region graph of these rows; no random choice is made."""
+    def regions(self, X: Array, rng: np.random.Generator, first: Mapping[Box, Cut] | None = None) -> Region:
+        """The region graph of these rows; no random choice is made. Boxes in ``first`` are cut as it says."""
         scales = np.ones(X.shape[1]) if self.length_scales is None else np.asarray(self.length_scales, dtype=float)
         if scales.shape != (X.shape[1],) or not (scales > 0).all():
             raise ValueError(
@@ -72,6 +72,8 @@ class Compact:
         small = X.shape[0] <= self.whole_size
 
         def propose(box: Box, rows: Indices, depth: int) -> list[Cut]:
+            if first is not None and box in first:
+                return [first[box]]
             if rows.size <= self.max_leaf_size:
                 return []
             n_cuts = max(X.shape[1], self.n_partitions) if small and depth == 0 else self.n_partitions
