@@ -28,7 +28,7 @@ from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.kernels import Kernel, Parameter
-from spngp.learning import defaults, metric
+from spngp.learning import Effort, defaults, metric
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.tied import tied_prior
 from spngp.learning.tied_evidence import fit_tied
@@ -43,6 +43,24 @@ __all__ = [
 
 _EXPERT_SIZE = 500  # rows per expert if their number is not given
 _PREDICTED = 4_000_000  # experts times rows predicted at a time, which bounds the memory
+
+
+def _train(
+    gp: ExactGP,
+    start: ExactGP,
+    blocks: Sequence[Block],
+    evaluations: int,
+    effort: Effort,
+    n_jobs: int | None,
+    convergence: Convergence,
+) -> ExactGP:
+    """Free parameters moved to a maximum of the sum of the blocks' evidences."""
+    if not blocks:
+        return gp
+    around, tolerance = tied_prior(start, effort), effort.tolerance
+    return fit_tied(
+        [gp], blocks, evaluations, priors=[around], tolerance=tolerance, n_jobs=n_jobs, convergence=convergence
+    )[0]
 
 
 def _traditional(d: int) -> list[Kernel]:
@@ -129,17 +147,7 @@ class _Committee(Regressor):
             progress.stage("tied parameters", Y.shape[1])
             for k in outputs:
                 blocks = blocks_of(groups, X, Y[:, k])
-                if blocks:
-                    around = tied_prior(starts[k], effort)
-                    priors[k] = fit_tied(
-                        [priors[k]],
-                        blocks,
-                        evaluations,
-                        priors=[around],
-                        tolerance=effort.tolerance,
-                        n_jobs=self.n_jobs,
-                        convergence=convergence,
-                    )[0]
+                priors[k] = _train(priors[k], starts[k], blocks, evaluations, effort, self.n_jobs, convergence)
                 progress.advance()
 
         if n_experts == 1:
