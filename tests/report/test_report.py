@@ -69,7 +69,7 @@ def test_report_agrees_with_the_model(hostile, page):
         np.testing.assert_allclose(_unpacked(charts["calibration"]["predicted"]), mixture.mean[observed, k])
         item = charts["slices"]["items"][0]
         feature = charts["slices"]["order"][0]
-        rows = np.tile(np.quantile(model._learnt.X * model._inputs.scale + model._inputs.mean, 0.95, axis=0), (72, 1))
+        rows = np.tile(np.quantile(model.X_train_, 0.95, axis=0), (72, 1))
         rows[:, feature] = _unpacked(item["x"])
         expected = model.predict_dist(pd.DataFrame(rows, columns=HOSTILE))
         np.testing.assert_allclose(_unpacked(item["steps"][4]["mean"]), expected.mean[:, k], rtol=1e-5, atol=1e-6)
@@ -83,7 +83,7 @@ def test_report_agrees_with_the_model(hostile, page):
             region.rows for region in regions if region.rows * region.weight > 1e-3
         ]
         assert sum(region.rows * region.weight for region in regions) == pytest.approx(
-            (~np.isnan(model._learnt.Y[:, k])).sum()
+            (~np.isnan(model.y_train_.reshape(len(model.X_train_), -1)[:, k])).sum()
         )
     for k in range(2):
         observed = ~np.isnan(Y.to_numpy()[:, k])
