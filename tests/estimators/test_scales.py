@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from spngp import GPRegressor, SPNGPRegressor
 from spngp.committees import ProductOfExperts
+from spngp.kernels import SquaredExponential
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 2))
@@ -67,6 +69,28 @@ def test_inputs_close_to_the_largest_float_are_refused(model):
     huge[:, 1] = np.where(np.arange(60) % 7, 1.7e308, -1.7e308)
     with pytest.raises(ValueError, match=r"^X must be at most 1e300 in size, got -1\.7e\+308 in column 1; rescale X$"):
         model.fit(huge, Y)
+
+
+GIVEN = [type(model)(SquaredExponential(), hyperparameters="fixed", random_state=0) for model in MODELS]
+
+
+@pytest.mark.parametrize("model", GIVEN, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("power", [-460, 0, 460])  # 2**460 is 3e138
+def test_given_kernels_take_inputs_of_nearly_any_size(model, power):
+    size = 2.0**power
+    name = "kernels" if isinstance(model, SPNGPRegressor) else "kernel"
+    model = clone(model).set_params(**{name: SquaredExponential([1.0, size])})
+    expected = moments(clone(model).set_params(**{name: SquaredExponential()}), X, Y)
+    np.testing.assert_allclose(moments(model, X * [1.0, size], Y), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", GIVEN, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("size", [1e-200, 1e-150, 1e150, 1e200])
+def test_inputs_whose_squares_are_no_numbers_are_refused_with_given_kernels(model, size):
+    spread = f"{np.std(X[:, 1]) * size:.3g}".replace("+", r"\+")
+    message = rf"^X must have spreads between 1e-140 and 1e140 with given kernels, got {spread} in column 1; rescale X$"
+    with pytest.raises(ValueError, match=message):
+        model.fit(X * [1.0, size], Y)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -196,7 +196,8 @@ def test_regions_are_cut_where_the_learnt_length_scales_are_short():
         Matern(1.5, [1.0, 1.0]), max_leaf_size=300, hyperparameters="tied", random_state=0, n_jobs=2
     ).fit(X, y)
     assert model.score(X, y) > 0.98
-    assert model._learnt.scales[0] < 0.2 * model._learnt.scales[1]
+    for record in model.regions_:
+        assert record["parameters"]["length_scale[0]"] < 0.2 * record["parameters"]["length_scale[1]"]
     finite = np.isfinite([record["low"] + record["high"] for record in model.regions_]).reshape(-1, 2, 2)
     assert finite[:, :, 0].any(axis=1).all()  # every box is bounded along the short one
 

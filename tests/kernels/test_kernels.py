@@ -545,6 +545,7 @@ def test_the_two_sets_of_inputs_must_have_equally_many_columns():
 # --- translation from scikit-learn ----------------------------------------------------------------
 
 ONE_INPUT = np.random.default_rng(5).uniform(-1, 1, size=(8, 1))
+ONE_CONSTANT = theirs.ConstantKernel(1.7)
 TRANSLATIONS = {
     "constant": theirs.ConstantKernel(1.7),
     "rbf": theirs.RBF(0.6),
@@ -559,6 +560,12 @@ TRANSLATIONS = {
     "sum": theirs.RBF(0.6) + theirs.DotProduct(0.8),
     "product": theirs.RBF(0.6) * theirs.DotProduct(0.8),
     "nested": (theirs.RBF(0.6) + theirs.DotProduct(0.8)) * (theirs.Matern(1.2) + theirs.ConstantKernel(0.3)),
+    "scaled-product": 2.5 * theirs.RBF(0.6) * theirs.ExpSineSquared(0.8, 1.7),
+    "scaled-dot-product": 2.5 * theirs.DotProduct(0.8),
+    "scaled-sum": 2.5 * (theirs.RBF(0.6) + theirs.Matern(1.2)),
+    "two-constants": 2.5 * (0.5 * theirs.RBF(0.6)),
+    "one-constant-twice": ONE_CONSTANT * ONE_CONSTANT * theirs.RBF(0.6) * theirs.RBF(0.6),
+    "only-constants": ONE_CONSTANT * theirs.ConstantKernel(0.4),
     "products-in-sum": 0.5 * theirs.RBF(0.6) + 1.5 * theirs.Matern(1.2) * (theirs.RBF(2.0) + 0.1),
 }
 
@@ -568,6 +575,20 @@ def test_from_sklearn_gives_the_same_gram(kernel):
     translated = from_sklearn(kernel)
     np.testing.assert_allclose(translated.kernel.gram(ONE_INPUT), kernel(ONE_INPUT), rtol=1e-12)
     assert translated.noise_variance is None
+
+
+def test_from_sklearn_makes_a_constant_the_variance_of_the_kernel_beside_it():
+    constant = theirs.ConstantKernel(2.5, (0.5, 8.0))
+    for kernel, expected in [
+        (constant * theirs.RBF(0.6), SquaredExponential),
+        (theirs.Matern(0.6, nu=1.5) * constant, Matern),
+        (constant * theirs.RationalQuadratic(0.6, 1.7), RationalQuadratic),
+        (theirs.ExpSineSquared(0.6, 1.7) * constant, Periodic),
+    ]:
+        translated = from_sklearn(kernel).kernel
+        assert type(translated) is expected
+        assert translated.variance == pytest.approx(2.5, rel=1e-14)
+        np.testing.assert_allclose(np.exp(translated.parameters.log_bounds[-1]), (0.5, 8.0))
 
 
 def test_from_sklearn_homogeneous_dot_product():

@@ -28,7 +28,7 @@ from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.kernels import Kernel, Parameter
-from spngp.learning import defaults, metric
+from spngp.learning import Effort, defaults, metric
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.search import tied_prior
 from spngp.learning.tied_evidence import fit_tied
@@ -46,6 +46,24 @@ _EXPERT_SIZE = 500  # rows per expert, if the number of experts is not given
 _PREDICTED = 4_000_000  # experts times rows of a batch: bounds the memory
 _FEWEST_AT_ONCE = 256  # rows of a batch
 _MOST_AT_ONCE = 20_000  # rows of a batch
+
+
+def _train(
+    gp: ExactGP,
+    start: ExactGP,
+    blocks: Sequence[Block],
+    evaluations: int,
+    effort: Effort,
+    n_jobs: int | None,
+    convergence: Convergence,
+) -> ExactGP:
+    """Free parameters moved to a maximum of the sum of the blocks' evidences."""
+    if not blocks:
+        return gp
+    around, tolerance = tied_prior(start, effort), effort.tolerance
+    return fit_tied(
+        [gp], blocks, evaluations, priors=[around], tolerance=tolerance, n_jobs=n_jobs, convergence=convergence
+    )[0]
 
 
 def _traditional(d: int) -> list[Kernel]:
@@ -136,17 +154,7 @@ class _Committee(Regressor):
             progress.stage("tied parameters", Y.shape[1])
             for k in outputs:
                 blocks = blocks_of(groups, X, Y[:, k])
-                if blocks:
-                    around = tied_prior(starts[k], effort)
-                    priors[k] = fit_tied(
-                        [priors[k]],
-                        blocks,
-                        evaluations,
-                        priors=[around],
-                        tolerance=effort.tolerance,
-                        n_jobs=self.n_jobs,
-                        convergence=convergence,
-                    )[0]
+                priors[k] = _train(priors[k], starts[k], blocks, evaluations, effort, self.n_jobs, convergence)
                 progress.advance()
 
         if n_experts == 1:

@@ -11,6 +11,8 @@ from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, in_proportion, in
 from spngp.network.units import Affine, Units
 
 _LARGEST_INPUT = 1e300  # in the units of X: the difference of two inputs is still a float
+# Of X where it is not standardised: squares of length-scales and of their inverses are floats, also after learning.
+_SMALLEST_INPUT_SPREAD, _LARGEST_INPUT_SPREAD = 1e-140, 1e140
 _SMALLEST_SPREAD = 1e-150  # standard deviation of y: the smallest variances are still floats
 _LARGEST_SPREAD = 1e151  # standard deviation of y: the largest variances are still floats
 _LARGEST_OUTPUT = 1e153  # in the units of learning: its square is still a float
@@ -76,6 +78,7 @@ class Scaling:
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
             return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach)
+        _check_input_spreads(inputs.scale)
         units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
         return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale)
 
@@ -86,6 +89,15 @@ def _check_sizes(X: Array) -> None:
         j = int(np.argmax(sizes))
         largest = X[np.argmax(np.abs(X[:, j])), j]
         raise ValueError(f"X must be at most 1e300 in size, got {largest:.3g} in column {j}; rescale X")
+
+
+def _check_input_spreads(spreads: Array) -> None:
+    outside = np.flatnonzero((spreads < _SMALLEST_INPUT_SPREAD) | (spreads > _LARGEST_INPUT_SPREAD))
+    if outside.size:
+        raise ValueError(
+            f"X must have spreads between 1e-140 and 1e140 with given kernels, got {spreads[outside[0]]:.3g} in column "
+            f"{outside[0]}; rescale X"
+        )
 
 
 def _check_spreads(outputs: Columns) -> None:
