@@ -51,7 +51,7 @@ def naive_predictions(prior, X, y, X_new):
 def test_context_rows_keep_the_noise_of_their_own_region():
     X, y = rows()
     X_new = np.linspace(-0.7, 0.7, 9)[:, None]
-    posterior = network().condition(X, y, overlap=SEEN)
+    posterior = network().condition(X, y, margin=SEEN)
     mean, variance = naive_predictions(network(), X, y, X_new)
     predicted = posterior.predict_dist(X_new)
     np.testing.assert_allclose(predicted.mean, mean, rtol=1e-8)
@@ -64,9 +64,9 @@ def test_outputs_have_each_their_own_noise():
     other = np.cos(X[:, 0])
     other[[2, 9]] = np.nan
     both = Product([network(0), Leaf(SquaredExponential(1.0), 0.05, 1)])
-    posterior = both.condition(X, np.column_stack([y, other]), overlap=SEEN)
+    posterior = both.condition(X, np.column_stack([y, other]), margin=SEEN)
     X_new = np.linspace(-0.7, 0.7, 5)[:, None]
-    alone = network().condition(X, y, overlap=SEEN).predict_dist(X_new)
+    alone = network().condition(X, y, margin=SEEN).predict_dist(X_new)
     np.testing.assert_allclose(posterior.predict_dist(X_new).var[:, 0], alone.var, rtol=1e-12)
 
 
@@ -74,7 +74,7 @@ def test_one_noise_for_all_regions_is_left_as_it_is():
     X, y = rows(30)
     kernels = [SquaredExponential(0.7), Matern(1.5, 0.5)]
     halves = [Sum([Leaf(kernel, noise) for kernel, noise in zip(kernels, [0.1, 0.3], strict=True)]) for _ in range(2)]
-    posterior = Split(axis=0, at=[0.0], children=halves).condition(X, y, overlap=SEEN)
+    posterior = Split(axis=0, at=[0.0], children=halves).condition(X, y, margin=SEEN)
     assert all(leaf.gp.n_context and leaf.gp._context_weights is None for leaf, _, _ in posterior.responsibilities())
 
 

@@ -193,16 +193,11 @@ class _Committee(Regressor):
         return (mixture.mean, mixture.std) if return_std else mixture.mean
 
     def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
-        """The Gaussian at each row, of a new observation or with ``latent`` of the function without noise.
-
-        A mixture of one component, so that committees and networks are scored alike.
-        """
+        """The Gaussian at each row, as a mixture of one: of a new observation, or with ``latent`` without noise."""
         return self._snapshot()._predict(X, latent, [self._rule])[self._rule]
 
     def predict_dist_by_rule(self, X: Any, latent: bool = False) -> dict[str, GaussianMixture]:
-        """The prediction of the same experts by each rule: "PoE", "gPoE", "BCM" and "rBCM".
-
-        It costs little more than the prediction by one rule.
+        """The prediction of the same experts by each rule, for little more than one: "PoE", "gPoE", "BCM" and "rBCM".
 
         Examples
         --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -62,17 +63,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without)
             own, own_noise = judged.own, judged.own_noise
 
-        def score(tied: Tied, experts: Experts, plan: Plan) -> float:
-            """Leave-one-out log density of the sound outputs, context and noise shape included."""
-            outputs = plan.units.outputs.invert(sound)
-            unseen = _unseen(tied, experts, X, Y, np.full(Y.shape[1], np.inf), plan)
-            network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
-            fixed_draws = np.random.default_rng(0)
-            shapes = noise_shapes(
-                network, Y.shape[1], None, unseen.reach, plan.learns_noise_shape, fixed_draws, plan.n_jobs
-            )
-            return leave_one_out_log_density(network, W, sound, shapes, plan.n_jobs)
-
+        score = partial(_score, X, sound)
         found = cut_if_better(tied, experts, W, sound, cutting, score, rng, convergence, progress) if small else None
         if found is not None:
             (tied, experts), plan, own = found, cutting, None
@@ -86,6 +77,16 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         learnt = _in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
     convergence.warn()
     return learnt
+
+
+def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> float:
+    """Leave-one-out log density of the sound outputs, in the units of learning, context and noise shape included."""
+    outputs, no_reach = plan.units.outputs.invert(sound), np.full(sound.shape[1], np.inf)
+    unseen = _unseen(tied, experts, X, outputs, no_reach, plan)
+    network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
+    fixed_draws = np.random.default_rng(0)
+    shapes = noise_shapes(network, sound.shape[1], None, no_reach, plan.learns_noise_shape, fixed_draws, plan.n_jobs)
+    return leave_one_out_log_density(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
 
 
 def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:
