@@ -77,7 +77,7 @@ class Calls:
         CompiledEvidence.__call__ = counted_evaluation  # type: ignore[method-assign]
 
     def floor(self, threads: int) -> float:
-        """Seconds that LAPACK needs for them on so many threads; sizes within 3 % of each other are timed as one."""
+        """Seconds that LAPACK needs on ``threads`` threads; sizes within 3 % of each other are timed as one."""
         counts = Counter(self.counts)
         groups: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for (name, n), count in counts.items():
