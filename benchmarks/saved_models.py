@@ -52,8 +52,8 @@ def array_bytes(model: SPNGPRegressor) -> int:
 
 
 def main() -> None:
-    data = datasets.load("kin40k")
-    X, y, rows = data.X[:10_000], data.Y[:10_000, 0], data.X[10_000:12_000]
+    train, test = datasets.load("kin40k").classic_split()
+    X, y, rows = train.X, train.Y[:, 0], test.X[:2_000]
     cases = {
         "Kin40K, defaults": SPNGPRegressor(random_state=0, n_jobs=-1),
         "8 rows a leaf": SPNGPRegressor(max_leaf_size=8, overlap=1.0, hyperparameters="fixed", n_jobs=-1),

@@ -25,7 +25,8 @@ from spngp.structure import Region, leaf_regions
 
 _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after the first stage
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
-_EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were: without outputs in doubt, with parts
+_EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
+_EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
 
 # Given the root region: groups of rows to learn from.
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -113,7 +114,7 @@ def _searched(
         return search(known, blocks, judges, effort, plan, rng)
     found, left = search(known, [evenly(blocks[0], plan.subset_size)], blocks, effort, plan, rng)
     if any(gp is not before for gp, before in zip(found.gps, known.gps, strict=True)):
-        found = fit(found, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False)
+        found = fit(found, blocks, _EVALUATIONS_FURTHER, plan, Convergence(), False)
     return found, left
 
 

