@@ -42,15 +42,14 @@ class SPNGPRegressor(NetworkModel):
         - "equal-width": into parts of equal width along random inputs.
         - An object of :mod:`spngp.structure`, in the units of X. Give ``max_leaf_size`` and ``n_partitions`` to it.
     max_leaf_size : int
-        Regions with more rows are cut. A set of up to twice as many is modelled uncut as well, and cut where its noise or
-        its roughness changes; the evidence chooses (``structure="compact"``, ``hyperparameters="adaptive"``).
+        Regions with more rows are cut. A set of up to twice as many is modelled uncut as well, and cut where its noise
+        or its roughness changes; the evidence chooses (``structure="compact"``, ``hyperparameters="adaptive"``).
     n_partitions : int
         Number of alternative ways to cut every region, mixed by their evidence. The cost grows as a power of it.
     overlap : float, optional
         Context rows per own row: an expert with n rows in its region also sees the ``overlap * n`` nearest rows outside
         when it predicts; 0 for none. By default 3 up to 50,000 training rows, and fewer beyond
-        (:func:`spngp.learning.defaults.overlap`). It is 1 where the
-        evidence chooses cuts along the only input.
+        (:func:`spngp.learning.defaults.overlap`). It is 1 where the evidence chooses cuts along the only input.
     margin : float or sequence of float, optional
         Instead of ``overlap``: an expert sees all rows up to this distance beyond the border of its region, in the
         units of X; one distance for all inputs, or one per input.
