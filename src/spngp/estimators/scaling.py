@@ -11,8 +11,6 @@ from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, in_proportion, in
 from spngp.network.units import Affine, Units
 
 _LARGEST_INPUT = 1e300  # in the units of X: the difference of two inputs is still a float
-# Of X where it is not standardised: squares of length-scales and of their inverses are floats, also after learning.
-_SMALLEST_INPUT_SPREAD, _LARGEST_INPUT_SPREAD = 1e-140, 1e140
 _SMALLEST_SPREAD = 1e-150  # standard deviation of y: the smallest variances are still floats
 _LARGEST_SPREAD = 1e151  # standard deviation of y: the largest variances are still floats
 _LARGEST_OUTPUT = 1e153  # in the units of learning: its square is still a float
@@ -92,7 +90,8 @@ def _check_sizes(X: Array) -> None:
 
 
 def _check_input_spreads(spreads: Array) -> None:
-    outside = np.flatnonzero((spreads < _SMALLEST_INPUT_SPREAD) | (spreads > _LARGEST_INPUT_SPREAD))
+    # so that squares of length-scales and of their inverses are floats, also after learning
+    outside = np.flatnonzero((spreads < 1e-140) | (spreads > 1e140))
     if outside.size:
         raise ValueError(
             f"X must have spreads between 1e-140 and 1e140 with given kernels, got {spreads[outside[0]]:.3g} in column "
