@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
@@ -26,6 +27,7 @@ _FEWEST_PER_PART = 20  # where there are several inputs
 _LARGEST = 25.0  # squared residuals count no more than this: a single outlier is no change
 _CUT_PROBABILITY = 0.2
 _LEAST_FIRST_GAIN = 5.0  # of a cut whose two sides are then given each its noise
+_LEAST_NOISE = 1.5  # times its lower bound, for a large set to be cut by its noise
 _AROUND = 250  # rows on either side by which a cut of a large set is placed
 # Of large sets: how much a cut must gain, in all and per row that was looked at, and how many may lie above each other.
 _LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
@@ -86,8 +88,10 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
     these cuts are made, and what lies between them is cut for size as always.
     """
     sampled = [own for own in tied.sampled if own.size >= 2 * _FEWEST_PER_PART]
-    if not sampled:
+    noisy = [any(_has_noise(gp) for gp in gps) for gps in tied.gps]
+    if not sampled or not any(noisy):
         return {}
+    Y = np.where(noisy, Y, np.nan)
     rows = np.concatenate(sampled)
     sizes = np.concatenate([residual_sizes(tied, X[own], Y[own]) for own in sampled])
     first: dict[Box, Cut] = {}
@@ -105,6 +109,11 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
             first[box] = cut
             boxes += [(part, depth + 1) for part in parts if depth + 1 < _DEEPEST]
     return first
+
+
+def _has_noise(gp: ExactGP) -> bool:
+    """Whether residuals tell about noise; where there is hardly any, they tell where the kernel does not fit."""
+    return gp.noise_is_fixed or gp.noise_variance > _LEAST_NOISE * float(np.exp(gp.bounds[-1, 0]))
 
 
 def _to_the_row(cut: Cut, tied: Tied, X: Array, Y: Array) -> Cut:
