@@ -40,8 +40,10 @@ types: $(STAMP)
 # With branch coverage, whose total is printed; `.venv/bin/coverage report -m` then shows what is not covered. Python 3.11
 # takes about a third longer for it: `make unit COVERAGE=` does without.
 COVERAGE := --cov --cov-report=
+# Tests run on two processes, file by file; `make unit WORKERS=` runs them one by one.
+WORKERS := --numprocesses 2 --dist loadfile
 unit: $(STAMP)
-	$(PIN) $(BIN)/python -m pytest -q $(COVERAGE)
+	$(PIN) $(BIN)/python -m pytest -q $(WORKERS) $(COVERAGE)
 	$(if $(COVERAGE),@echo "branch coverage: $$($(BIN)/coverage report --format=total) %")
 
 format: $(STAMP)
@@ -52,7 +54,7 @@ format: $(STAMP)
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable '.[dev]' --constraint constraints-oldest.txt
-	$(PIN) .venv-oldest/bin/python -m pytest -q
+	$(PIN) .venv-oldest/bin/python -m pytest -q $(WORKERS)
 
 bench: $(STAMP)
 	$(PIN) $(BIN)/python benchmarks/leaf.py

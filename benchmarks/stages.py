@@ -17,17 +17,19 @@ from typing import Any
 import reporting
 from spngp import SPNGPRegressor
 from spngp.datasets import regional
-from spngp.learning import flow, learnt, tied
+from spngp.learning import doubt, flow, learnt, tied
 from spngp.network import conditioning
 from spngp.structure.strategies import Compact
 
 STAGES: list[tuple[ModuleType | type, str, str]] = [
     (Compact, "regions", "cutting"),
-    (tied, "_fit_output", "tied parameters"),
+    (tied, "fit", "tied parameters"),
+    (tied, "search", "search for what they missed"),
+    (flow, "cut_by_noise", "cuts by noise"),
     (flow, "curvatures_of", "curvature"),
     (flow, "learn_experts", "experts"),
     (conditioning, "condition", "evidence of own rows"),
-    (flow, "outliers", "outliers"),
+    (doubt, "outliers", "outliers"),
     (learnt, "NearestContext", "context: index"),
     (conditioning, "add_context", "context: search and factors"),
     (flow, "noise_shapes", "shape of the noise"),

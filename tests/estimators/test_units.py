@@ -127,8 +127,9 @@ def test_regions_tell_parameters_in_the_units_of_x_and_y_and_what_they_are():
         "2.length_scale": 1.0,
         "2.variance": 0.5,
     }
-    assert record["identities"][1] == Identity("length_scale", input=1, part=(0,))
-    assert [which.name for which in record["identities"]] == list(record["parameters"])
+    identities = [Identity(**which) for which in record["identities"]]
+    assert identities[1] == Identity("length_scale", input=1, part=(0,))
+    assert [which.name for which in identities] == list(record["parameters"])
     assert record["noise_std"] == pytest.approx(0.2)
 
 

@@ -135,10 +135,10 @@ def test_predictions_see_the_model_before_or_after_an_update(monkeypatch):
             model.partial_fit([[0.0]], [2.0])
 
     monkeypatch.setattr(SPNGPRegressor, "_batches", update_after_the_first)
-    np.testing.assert_array_equal(model.predict(GRID), before)
+    np.testing.assert_allclose(model.predict(GRID), before, rtol=1e-12)  # products of fewer rows round otherwise
     mean, std = model.predict(GRID, return_std=True)
     monkeypatch.undo()
-    assert not np.array_equal(model.predict(GRID), mean)
+    assert np.abs(model.predict(GRID) - mean).max() > 1e-3
     assert std.shape == mean.shape
 
 
