@@ -1,6 +1,6 @@
 """The main job on embedded data: ``make demo``.
 
-A single GP, a network built by hand and ``SPNGPRegressor`` with 30 rows a leaf, all on Silverman's motorcycle data: a
+A single GP, a network built by hand and ``SPNGPRegressor`` with default arguments, all on Silverman's motorcycle data: a
 table of how well each predicts rows it has not seen, and a figure of what each believes.
 """
 
@@ -64,7 +64,7 @@ def main(figure: Path = FIGURE) -> None:
     models: dict[str, Fit] = {
         "Single GP": lambda X, y: GPRegressor(random_state=0).fit(X, y),
         "By hand, 12 ways to cut": network().condition,
-        "SPNGPRegressor, 30 rows a leaf": lambda X, y: SPNGPRegressor(max_leaf_size=30, random_state=0).fit(X, y),
+        "SPNGPRegressor()": lambda X, y: SPNGPRegressor(random_state=0).fit(X, y),
     }
     print(
         f"Motorcycle data: {y.size} rows, {data.inputs[0]} (ms) -> {data.outputs[0]} (g). Ten-fold cross-validation:\n"
