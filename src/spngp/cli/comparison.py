@@ -1,7 +1,7 @@
 """The main job on embedded data: ``make demo``.
 
-A single GP, a network built by hand and ``SPNGPRegressor`` with default arguments, all on Silverman's motorcycle data: a
-table of how well each predicts rows it has not seen, and a figure of what each believes.
+A single GP, a network built by hand and ``SPNGPRegressor`` with default arguments, all on Silverman's motorcycle data:
+a table of how well each predicts rows it has not seen, and a figure of what each believes.
 """
 
 from __future__ import annotations

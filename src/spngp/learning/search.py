@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
@@ -152,7 +153,10 @@ def _screen(gp: ExactGP, judges: Sequence[Block], effort: SearchEffort, rng: np.
     """What residuals show; nothing where there is no noise, since what was missed is called noise."""
     if not gp.noise_is_fixed and np.log(gp.noise_variance / _LEAST_NOISE) < gp.bounds[-1, 0]:
         return []
-    return structure_left(gp, judges, _MOST_FINDINGS, effort.least_share, rng)
+    try:
+        return structure_left(gp, judges, _MOST_FINDINGS, effort.least_share, rng)
+    except NotPositiveDefiniteError:  # on rows that the GP was not learnt from
+        return []
 
 
 def _extend(
@@ -226,8 +230,11 @@ def _with_shorter_scales(gp: ExactGP) -> ExactGP:
 
 
 def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
-    """Log evidence of a prior on all blocks."""
-    return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
+    """Log evidence of a prior on all blocks; −∞ where its covariance is not positive definite."""
+    try:
+        return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
+    except NotPositiveDefiniteError:
+        return -np.inf
 
 
 def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
