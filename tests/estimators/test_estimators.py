@@ -484,12 +484,6 @@ def test_a_word_that_is_not_allowed_is_answered_by_those_that_are():
             SPNGPRegressor(**settings).fit(X, y)
 
 
-def test_arguments_after_the_first_are_named():
-    for estimator in (SPNGPRegressor, GPRegressor):
-        with pytest.raises(TypeError, match="positional argument"):
-            estimator(None, 40)
-
-
 NETWORKS = {
     "default": {},
     "two outputs": {},

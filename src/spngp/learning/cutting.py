@@ -10,7 +10,7 @@ import numpy as np
 from spngp._support.progress import Progress
 from spngp._support.types import Array, Mask
 from spngp.gp.optimisation import Convergence
-from spngp.learning.cuts import candidate_regions, noise_cuts
+from spngp.learning.cut_candidates import candidate_regions, noise_cuts
 from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.plan import Plan
 from spngp.learning.screening import DOUBTED

@@ -10,7 +10,7 @@ import reference
 from spngp import SPNGPRegressor
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Linear, Matern, Parameter, SquaredExponential
-from spngp.learning.cuts import best_cut, cuts_along
+from spngp.learning.cut_candidates import best_cut, cuts_along
 from spngp.learning.laplace import Freedom, fit_free
 from spngp.network import Box, Leaf, Split, Sum
 from spngp.network.pruning import prune
