@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -16,7 +17,8 @@ from spngp.estimators.base import Regressor
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.learning import Learnt, learn
-from spngp.network import Node, prediction
+from spngp.network import Leaf, Node, prediction
+from spngp.network.placement import distinct_nodes
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
 
@@ -36,7 +38,7 @@ class NetworkModel(Regressor):
             plan = request.plan(scaling)
             with Progress(bool(self.verbose)) as progress:
                 learnt = learn(X, Y, plan, as_generator(self.random_state), progress)
-            model._learnt, model.kernel_names_ = learnt, list(plan.labels)
+            model._learnt, model.kernel_names_ = learnt, _kernel_names(plan.labels, learnt.prior)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -175,3 +177,9 @@ class NetworkModel(Regressor):
                 }
             )
         return records
+
+
+def _kernel_names(labels: Sequence[str], prior: Node) -> list[str]:
+    """Labels of the kernels asked for, then of simpler ones that experts of a small set have."""
+    used = [node.label for node in distinct_nodes(prior) if isinstance(node, Leaf)]
+    return list(dict.fromkeys([*labels, *used]))

@@ -79,6 +79,7 @@ class Request:
             learns_noise_shape=self.noise_shape == "learnt" and noise_is_learnt,
             searches=self.kernels is None and self.searches,
             chooses_cuts=self.chooses_cuts,
+            averages=self.kernels is None and self.searches and self.hyperparameters == "adaptive",
             doubts_outliers=self.outliers == "doubt" and noise_is_learnt,
             n_jobs=self.n_jobs,
             **asdict(effort_for(self.kernels)),

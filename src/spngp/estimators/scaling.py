@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spngp._support.types import Array
-from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, in_proportion, in_units
+from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, gross_errors, in_proportion, in_units
 from spngp.network.units import Affine, Units
 
 _LARGEST_INPUT = 1e300  # in the units of X: the difference of two inputs is still a float
@@ -15,6 +15,7 @@ _SMALLEST_SPREAD = 1e-150  # standard deviation of y: the smallest variances are
 _LARGEST_SPREAD = 1e151  # standard deviation of y: the largest variances are still floats
 _LARGEST_OUTPUT = 1e153  # in the units of learning: its square is still a float
 _FARTHEST_OUTPUT = 1e150  # in spreads of y: its square over the noise variance is still a float
+_REACH = 3.0  # times as far as any output learnt from: from there on an output is in doubt at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +38,18 @@ class Columns:
     reach: Array
 
     @staticmethod
-    def of(A: Array) -> Columns:
-        """Learn from the rows of A, where NaN is missing; sizes up to the largest float do not overflow."""
+    def of(A: Array, farthest_ratio: float = 0.5 * PROPORTION) -> Columns:
+        """Learn from the rows of A, where NaN is missing; sizes up to the largest float do not overflow.
+
+        ``farthest_ratio`` is the reach as a multiple of the largest distance from the mean. By default it is half the
+        distance that is out of proportion, so that noise or a slightly different mean changes no verdict.
+        """
         unit, size = in_units(in_proportion(A))
         mean, scale = np.nanmean(unit, axis=0), np.nanstd(unit, axis=0)
         constant = scale <= 1e-14 * np.maximum(np.abs(mean), 1e-300)
         farthest = np.nanmax(np.abs(unit - mean), axis=0)
-        # half the distance that is out of proportion, so that noise or a slightly different mean changes no verdict
         unknown = constant | (A.shape[0] < FEWEST_ROWS)
-        reach = np.where(unknown, np.inf, 0.5 * PROPORTION * farthest / np.where(constant, 1.0, scale))
+        reach = np.where(unknown, np.inf, farthest_ratio * farthest / np.where(constant, 1.0, scale))
         return Columns(mean * size, np.where(constant, 1.0, scale) * np.where(constant, 1.0, size), reach)
 
 
@@ -71,7 +75,7 @@ class Scaling:
     def of(X: Array, Y: Array, standardised: bool) -> Scaling:
         """From rows in the units of the user; values too large or too small to compute with raise an error."""
         _check_sizes(X)
-        inputs, outputs = Columns.of(X), Columns.of(Y)
+        inputs, outputs = Columns.of(X), _outputs(X, Y)
         _check_spreads(outputs)
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
@@ -79,6 +83,17 @@ class Scaling:
         _check_input_spreads(inputs.scale)
         units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
         return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale)
+
+
+def _outputs(X: Array, Y: Array) -> Columns:
+    """Without gross errors; where there are some, half way to the nearest of them is the reach."""
+    errors = gross_errors(X, Y)
+    columns = Columns.of(np.where(errors, np.nan, Y), _REACH)
+    distances = np.abs(Y / columns.scale - columns.mean / columns.scale)
+    nearest = np.where(errors, distances, np.inf).min(axis=0)
+    return replace(
+        columns, reach=np.where(errors.any(axis=0), np.sqrt(nearest * columns.reach / _REACH), columns.reach)
+    )
 
 
 def _check_sizes(X: Array) -> None:

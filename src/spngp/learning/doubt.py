@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spngp._support.types import Array, Mask
-from spngp.learning.proportion import few_of
+from spngp.learning.proportion import most_errors
 from spngp.learning.screening import outliers
 from spngp.network import Node, conditioning
 
@@ -42,11 +42,11 @@ class Judged:
 def beyond_reach(Y: Array, reach: Array) -> Mask:
     """Which outputs are out of all proportion: farther from zero than ``reach``, one number per output.
 
-    At most a few of all rows can be (:func:`few_of`). Where more are that far off, the data have changed, and none is
-    out of proportion.
+    At most a few of all rows can be (:func:`most_errors`). Where more are that far off, the data have changed and none
+    is out of proportion.
     """
     beyond = np.abs(Y) > reach
-    return np.asarray(beyond & (beyond.sum(axis=0) <= few_of(Y.shape[0])))
+    return np.asarray(beyond & (beyond.sum(axis=0) <= most_errors(Y.shape[0])))
 
 
 def noise_beyond_reach(Y: Array, reach: Array) -> Array | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -92,8 +93,8 @@ def learn_experts(
         return FreeExpert(fitted, 0.0)
 
     fitted: dict[tuple[bytes, int], list[FreeExpert]] = {}
-    for (region, k, _), expert in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
-        fitted.setdefault((region.rows.tobytes(), k), []).append(expert)
+    for (region, k, j), expert in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
+        fitted.setdefault((region.rows.tobytes(), k), []).append(replace(expert, label=plan.labels[j]))
     return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied.gps))}
 
 

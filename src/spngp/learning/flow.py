@@ -12,6 +12,7 @@ from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence
+from spngp.learning.averaging import averaged_experts, put_in
 from spngp.learning.cutting import cut_by_noise, cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
 from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
@@ -63,6 +64,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without)
             own, own_noise = judged.own, judged.own_noise
 
+        averaged = averaged_experts(tied, W, sound, plan, rng)
+        if averaged:
+            experts, own = put_in(averaged, experts, tied, W, sound), None
         score = partial(_score, X, sound)
         found = cut_if_better(tied, experts, W, sound, cutting, score, rng, convergence, progress) if small else None
         if found is not None:
@@ -72,6 +76,9 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                 own_noise = np.where(trusted, np.nan, own_noise)
                 before, sound = (sound, experts), np.where(trusted, Z, sound)
                 experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before)
+                averaged = averaged_experts(tied, W, sound, plan, rng)
+            if tied.regions.is_leaf:
+                experts = put_in(averaged, experts, tied, W, sound)
         progress.stage("leaves", 0)
         unseen = _unseen(tied, experts, X, Y, reach, plan)
         learnt = _in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
@@ -172,7 +179,7 @@ def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) 
 
 def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
     def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
-        return [(label, expert.gp) for label, expert in zip(plan.labels, experts[id(region), k], strict=True)]
+        return [(expert.label, expert.gp) for expert in experts[id(region), k]]
 
     def log_corrections(region: Region, k: int) -> list[float]:
         return [expert.log_correction for expert in experts[id(region), k]]

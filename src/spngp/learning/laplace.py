@@ -64,10 +64,20 @@ class Freedom:
 
 @dataclass(frozen=True)
 class FreeExpert:
-    """An expert at the maximum under its prior; ``log_correction`` is added to its log evidence for its freedom."""
+    """An expert at the maximum under its prior.
+
+    Attributes
+    ----------
+    gp : ExactGP
+    log_correction : float
+        Added to its log evidence, for its freedom.
+    label : str
+        Name of its kernel.
+    """
 
     gp: ExactGP
     log_correction: float
+    label: str = ""
 
 
 def fit_free(gp: ExactGP, block: Block, freedom: Freedom, moves: bool = True) -> FreeExpert:

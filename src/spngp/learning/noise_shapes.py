@@ -11,8 +11,8 @@ from spngp.network import Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
 
-_EXPERTS = 12  # experts that the shape of an output's noise is learnt from, at most
-_LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, if any has
+_ROWS_IN_ALL = 6000  # of all experts that the shape of an output's noise is learnt from, about
+_LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, as a share of the most probable one's
 _ROWS = 2000  # rows of each expert, at most
 
 _FACTORS = 4.0 ** np.arange(-2.0, 7.0)  # variances of the mixture's parts, in units of the noise variance
@@ -59,11 +59,14 @@ def noise_shapes(
     for k in range(n_outputs):
         adds_variance = doubted is not None and not bool(np.isnan(doubted[:, k]).all())
         weights = np.array([item.weight if item.leaf.output == k else 0.0 for item in leaves])
-        least = max(min(_LEAST_PROBABILITY, weights.max(initial=0.0)), np.finfo(float).tiny)
-        tasks = []
-        for i in rng.permutation(np.flatnonzero(weights >= least))[:_EXPERTS]:
+        least = max(_LEAST_PROBABILITY * weights.max(initial=0.0), np.finfo(float).tiny)
+        tasks, n_rows = [], 0
+        for i in rng.permutation(np.flatnonzero(weights >= least)):
             rows = leaves[i].leaf.gp.rows_seen_once
             tasks.append((leaves[i], rng.choice(rows, min(rows.size, _ROWS), replace=False)))
+            n_rows += tasks[-1][1].size
+            if n_rows >= _ROWS_IN_ALL:
+                break
         if not tasks or not (learns or adds_variance):
             shapes.append(GAUSSIAN)
             continue

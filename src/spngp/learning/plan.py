@@ -104,6 +104,9 @@ class Plan(Effort):
         a larger one where its noise changes; to experts that may differ.
     searches : bool
         Whether kernels may get further parts for what residuals show; only default kernels do.
+    averages : bool
+        Whether a set small enough to be one region is averaged over settings of its hyper-parameters; only with default
+        kernels.
     n_jobs : int or None
         Number of threads.
     """
@@ -122,6 +125,7 @@ class Plan(Effort):
     doubts_outliers: bool = False
     searches: bool = False
     chooses_cuts: bool = False
+    averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
 

@@ -32,4 +32,4 @@ def short_names(model: Any) -> dict[str, str]:
         found.setdefault(item.leaf.label, leaf_name(item.leaf))
         if len(found) == len(model.kernel_names_):
             break
-    return {label: found[label] for label in model.kernel_names_}
+    return {label: found.get(label, label) for label in model.kernel_names_}

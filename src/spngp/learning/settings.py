@@ -1,0 +1,258 @@
+"""Settings: where rows are too few to tell hyper-parameters apart, several of them, each an expert under a sum.
+
+A point estimate takes one setting θ for certain. Here each alternative kernel M has a prior on its log-parameters, is
+brought to the maximum of its posterior, is weighed by Laplace's formula,
+
+    log p(y | M) ≈ log p(y | θ̂) + log p(θ̂) − ½ log |H / 2π|,
+
+and draws from p(θ | y, M) become its experts. A draw has the posterior weight p(M | y) / m, if M has m draws; so its
+prior weight in the network is that divided by its evidence. Given more rows, the exact update of the network weighs
+draws as importance sampling does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from spngp._linalg.scratch import lent_memory
+from spngp._linalg.square import NotPositiveDefiniteError
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block, LeafEvidence, maximise
+from spngp.gp.slice_sampling import elliptical_slices
+from spngp.kernels.parameter import Identity
+
+# Standard deviations of log-parameters under the prior. That of length-scales acts against short ones: it leaves the
+# way to "irrelevant" open. Below its centre a log-parameter is s·z·(1 + _TAIL·|z|), with z standard normal, so that
+# rows can also speak for a length-scale or a noise of almost zero.
+_SHORTER, _LONGER = 0.7, 2.0
+_TAIL = 0.3
+_VARIANCE, _NOISE = 1.0, 1.5
+_USUAL_NOISE = 0.1  # share of the output's variance
+_FARTHEST = 5.0  # standard deviations that a log-parameter may be from where its prior is centred
+_SHORT_START = -1.3  # standard deviations of log length-scales at a second start: evidence has several peaks
+
+_FEW_ROWS = 200  # of more, some show which alternatives are worth being learnt from all
+_EVALUATIONS, _FURTHER_EVALUATIONS = 60, 40  # of the evidence, for a maximum
+_HOPELESS = 15.0  # nats behind the best of them
+_STEP = 0.05  # standard deviations, for differences of gradients
+_FLATTEST = 0.3  # least eigenvalue of H; it is one where only the prior speaks
+
+_LEAST_SHARE = 0.005  # of the belief, for an alternative to get a draw
+_MOST_DRAWS, _FEWEST_DRAWS = 24, 8
+_ROWS_OF_DRAWS = 3600  # rows of all draws together, so that predictions take the same time whatever the rows
+
+_BURN_IN, _STEPS_PER_DRAW = 10, 3
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A kernel to decide about.
+
+    Attributes
+    ----------
+    label : str
+        Name of the kernel.
+    prior : ExactGP
+        With log-parameters where their priors are centred.
+    found : ExactGP
+        With log-parameters where an earlier search ended.
+    """
+
+    label: str
+    prior: ExactGP
+    found: ExactGP
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of one kernel, with its share of the belief given the rows, and its log evidence."""
+
+    label: str
+    gp: ExactGP
+    share: float
+    log_evidence: float
+
+
+def learn_settings(
+    alternatives: Sequence[Alternative], block: Block, rng: np.random.Generator, n_jobs: int | None = None
+) -> list[Setting]:
+    """Settings that share the belief given the rows; their shares sum to one. Same generator, same draws.
+
+    None if no covariance can be factored.
+    """
+    peaks = _peaks(alternatives, block, n_jobs)
+    log_evidences = np.array([peak.log_evidence for peak in peaks])
+    if not (log_evidences > -np.inf).any():
+        return []
+    shares = np.exp(log_evidences - logsumexp(log_evidences))
+    shares[shares < _LEAST_SHARE] = 0.0
+    shares /= shares.sum()
+    most = float(np.clip(_ROWS_OF_DRAWS / block[1].size, _FEWEST_DRAWS, _MOST_DRAWS))
+    counts = np.ceil(shares * most).astype(int).tolist()
+    rngs = rng.spawn(len(peaks))
+
+    def draws(i: int) -> list[Setting]:
+        return peaks[i].draws(block, counts[i], shares[i] / max(1, counts[i]), rngs[i])
+
+    return [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
+
+
+def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None) -> list[_Peak]:
+    """Each alternative at the maximum of its posterior, but for those that some of the rows show to be hopeless."""
+    n_rows = block[1].size
+    step = -(-n_rows // _FEW_ROWS)
+    some = (np.ascontiguousarray(block[0][::step]), block[1][::step].copy())
+
+    def of_some(own: Alternative) -> tuple[float, Array]:
+        """The log posterior of all rows at its maximum for some."""
+        with lent_memory():
+            posterior = _Posterior(own.prior, some)
+            z = max(
+                (posterior.climb(start, _EVALUATIONS) for start in posterior.starts(own.found)), key=posterior.value
+            )
+        with lent_memory():
+            posterior = _Posterior(own.prior, block)
+            known = [z, posterior.starts(own.found)[-1]]
+            return max(((posterior.value(z), z) for z in known), key=lambda found: found[0])
+
+    def of_all(task: tuple[Alternative, Array]) -> _Peak:
+        own, z = task
+        with lent_memory():
+            posterior = _Posterior(own.prior, block)
+            return posterior.peak(own.label, posterior.climb(z, _FURTHER_EVALUATIONS) if step > 1 else z)
+
+    found = map_leaves(of_some, alternatives, n_jobs)
+    best = max(value for value, _ in found)
+    hopeful = [(own, z) for own, (value, z) in zip(alternatives, found, strict=True) if value > best - _HOPELESS * step]
+    return map_leaves(of_all, hopeful, n_jobs)
+
+
+class _Posterior:
+    """Log posterior of a GP's log-parameters given a block, in standard deviations z of their prior."""
+
+    def __init__(self, prior: ExactGP, block: Block) -> None:
+        self._prior, self._n_rows = prior, block[1].size
+        self._evidence = LeafEvidence(prior, *block)
+        self._bounds = prior.bounds
+        centre, scales = prior.theta, [_prior_std(which) for which in prior.free_parameters]
+        self._centre = np.array(
+            [
+                math.log(_USUAL_NOISE) if which.role == "noise_variance" else value
+                for which, value in zip(prior.free_parameters, centre.tolist(), strict=True)
+            ]
+        )
+        self._below, self._above = np.array(scales).reshape(-1, 2).T
+
+    def theta(self, z: Array) -> Array:
+        """The log-parameters, within their bounds."""
+        return np.clip(self._unbounded(z), self._bounds[:, 0], self._bounds[:, 1])
+
+    def __call__(self, z: Array) -> tuple[float, Array]:
+        """Log posterior without the constant of the prior, and its gradient."""
+        unbounded, theta = self._unbounded(z), self.theta(z)
+        value, gradient = self._evidence(theta)
+        moving = np.where(theta == unbounded, gradient, 0.0)
+        slopes = np.where(z < 0, self._below * (1.0 - 2.0 * _TAIL * z), self._above)
+        return value - 0.5 * float(z @ z), slopes * moving - z
+
+    def value(self, z: Array) -> float:
+        """Log posterior; −∞ where the covariance cannot be factored."""
+        try:
+            return self(z)[0]
+        except NotPositiveDefiniteError:
+            return -np.inf
+
+    def starts(self, found: ExactGP) -> list[Array]:
+        """Where to climb from: the centre of the prior, short length-scales, and what was found before."""
+        is_length = np.array([which.role == "length_scale" for which in self._prior.free_parameters])
+        starts = [np.zeros(self._centre.size)]
+        if is_length.any():
+            starts.append(np.where(is_length, _SHORT_START, 0.0))
+        if found is not self._prior:
+            away = found.theta - self._centre
+            below = (1.0 - np.sqrt(1.0 + 4.0 * _TAIL * np.maximum(-away, 0.0) / self._below)) / (2.0 * _TAIL)
+            starts.append(np.clip(np.where(away < 0, below, away / self._above), -_FARTHEST, _FARTHEST))
+        return starts
+
+    def climb(self, z: Array, evaluations: int) -> Array:
+        """A maximum, by L-BFGS-B from z; z itself if it cannot be evaluated."""
+        bounds = np.tile([-_FARTHEST, _FARTHEST], (z.size, 1))
+        try:
+            return maximise(self, z, bounds, self._n_rows, evaluations)
+        except NotPositiveDefiniteError:
+            return z
+
+    def peak(self, label: str, z: Array) -> _Peak:
+        """The maximum z, with Laplace's Gaussian around it."""
+        value = self.value(z)
+        eigenvalues, vectors = np.ones(z.size), np.eye(z.size)
+        if value > -np.inf:
+            try:
+                gradient = self(z)[1]
+                rows = [(gradient - self(z + _STEP * unit)[1]) / _STEP for unit in np.eye(z.size)]
+                hessian = np.array(rows).reshape(z.size, z.size)
+                eigenvalues, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
+                eigenvalues = np.maximum(eigenvalues, _FLATTEST)
+            except NotPositiveDefiniteError:
+                value = -np.inf
+        log_evidence = value - 0.5 * float(np.log(eigenvalues).sum())
+        return _Peak(label, self._prior, z, vectors / np.sqrt(eigenvalues), log_evidence)
+
+    def _unbounded(self, z: Array) -> Array:
+        return np.asarray(self._centre + z * np.where(z < 0, self._below * (1.0 - _TAIL * z), self._above))
+
+
+@dataclass(frozen=True)
+class _Peak:
+    """A maximum of the posterior of an alternative.
+
+    Attributes
+    ----------
+    label, prior
+        As in :class:`Alternative`.
+    z : ndarray
+        Where it is, in standard deviations of the prior.
+    root : ndarray
+        A root of the covariance of the posterior around it.
+    log_evidence : float
+        log p(y | M) by Laplace's formula.
+    """
+
+    label: str
+    prior: ExactGP
+    z: Array
+    root: Array
+    log_evidence: float
+
+    def draws(self, block: Block, count: int, share: float, rng: np.random.Generator) -> list[Setting]:
+        """``count`` draws from the posterior, each with this share of the belief."""
+        if not count:
+            return []
+        with lent_memory():
+            posterior = _Posterior(self.prior, block)
+            n_steps = _BURN_IN + _STEPS_PER_DRAW * count
+            chain = elliptical_slices(posterior.value, self.z, self.root, n_steps, rng)
+            drawn = chain[_BURN_IN + _STEPS_PER_DRAW - 1 :: _STEPS_PER_DRAW]
+            return [
+                Setting(
+                    self.label,
+                    self.prior.with_theta(posterior.theta(z)),
+                    share,
+                    posterior.value(z) + 0.5 * float(z @ z),
+                )
+                for z in drawn
+            ]
+
+
+def _prior_std(which: Identity) -> tuple[float, float]:
+    """Standard deviations of a log-parameter below and above the centre of its prior."""
+    if which.role == "noise_variance":
+        return _NOISE, _NOISE
+    return (_SHORTER, _LONGER) if which.role == "length_scale" else (_VARIANCE, _VARIANCE)
