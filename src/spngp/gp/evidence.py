@@ -30,6 +30,9 @@ class LogEvidence(Protocol):
     def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
 
+    def value(self, values: Array, noise_variance: float) -> float:
+        """Log evidence alone, at about a third of the cost."""
+
 
 class Evidence:
     """The log evidence of fixed rows as a function of the parameters, with its gradient.
@@ -61,6 +64,21 @@ class Evidence:
 
     def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
+        square = self._square
+        value = self.value(values, noise_variance)
+        self._solve_transposed()
+        self._invert()
+        self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
+        g_diagonal = square.diagonal * 0.5
+        trace = float(np.add.reduce(g_diagonal))
+        if not math.isfinite(trace):
+            raise out_of_range(self._y, square, self._log_determinant)
+        self._pack()
+        # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
+        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
+
+    def value(self, values: Array, noise_variance: float) -> float:
+        """Log evidence alone; the square then holds L and alpha L⁻¹y."""
         square, alpha = self._square, self._alpha
         gram = self._kernel.gram(values)
         if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
@@ -68,20 +86,12 @@ class Evidence:
         square.factor(gram, noise_variance, self._unpack)
         alpha[:] = self._y
         self._solve()
-        log_determinant = square.log_determinant()
-        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # vdot overflows silently
+        self._log_determinant = square.log_determinant()
+        quadratic = float(np.vdot(alpha, alpha))  # vdot overflows silently
+        value = self._constant - 0.5 * quadratic - 0.5 * self._log_determinant
         if not math.isfinite(value):
-            raise out_of_range(self._y, square, log_determinant)
-        self._solve_transposed()
-        self._invert()
-        self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
-        g_diagonal = square.diagonal * 0.5
-        trace = float(np.add.reduce(g_diagonal))
-        if not math.isfinite(trace):
-            raise out_of_range(self._y, square, log_determinant)
-        self._pack()
-        # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
-        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
+            raise out_of_range(self._y, square, self._log_determinant)
+        return value
 
 
 class CompiledEvidence:
@@ -123,9 +133,7 @@ class CompiledEvidence:
         failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance)
         results = self._results.tolist()
         if failed or not all(map(math.isfinite, results)):
-            if self._fallback is None:
-                self._fallback = Evidence(*self._rows)
-            return self._fallback(values, noise_variance)
+            return self._uncompiled(values, noise_variance)
         quadratic, log_determinant, trace = results[:3]
         value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
         # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k; a length-scale for all inputs gathers their sums
@@ -135,6 +143,16 @@ class CompiledEvidence:
         )
         gradient[parts.variances] = -(self._sums[:, 0] + variances * trace)
         return value, gradient, -noise_variance * trace
+
+    def value(self, values: Array, noise_variance: float) -> float:
+        """Log evidence alone, which is not compiled."""
+        return self._uncompiled.value(values, noise_variance)
+
+    @property
+    def _uncompiled(self) -> Evidence:
+        if self._fallback is None:
+            self._fallback = Evidence(*self._rows)
+        return self._fallback
 
 
 def evidence_of(kernel: Kernel, X: Array, y: Array) -> LogEvidence:

@@ -68,12 +68,20 @@ class LeafEvidence:
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""
+        value, by_kernel, by_noise = self._evidence(*self._with(theta))
+        return value, np.append(by_kernel, by_noise)[self._free]
+
+    def value(self, theta: Array) -> float:
+        """Log evidence alone."""
+        return self._evidence.value(*self._with(theta))
+
+    def _with(self, theta: Array) -> tuple[Array, float]:
+        """All parameters of the kernel, and the noise variance."""
         if theta.shape != self._free.shape or not float(np.abs(theta).max(initial=0.0)) < _LARGEST_LOG:
             self._gp.with_theta(theta)  # raises an error that says what is wrong
         values = self._values.copy()
         values[self._free] = np.exp(theta)
-        value, by_kernel, by_noise = self._evidence(values[:-1], float(values[-1]))
-        return value, np.append(by_kernel, by_noise)[self._free]
+        return values[:-1], float(values[-1])
 
 
 @dataclass(frozen=True)

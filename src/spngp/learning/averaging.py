@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.kernels import Constant, Kernel, Parameter
 from spngp.learning.blocks import observed
 from spngp.learning.defaults import simple_kernels
 from spngp.learning.experts import Experts
@@ -15,6 +18,8 @@ from spngp.learning.settings import Alternative, Setting, learn_settings
 from spngp.learning.tied import Tied
 
 _MOST_ROWS = 1000  # of more, hyper-parameters are known well enough
+_USUAL_NOISE = 0.2  # share of the output's variance, where the prior of the noise is centred
+_SIMPLE_WEIGHT = 2.0  # prior weight of a constant and of a line, relative to one for each other kernel
 
 
 def averaged_experts(
@@ -32,13 +37,30 @@ def averaged_experts(
         block = observed(tied.regions.rows, X, Y[:, k])
         if block[1].size < 2:
             continue
-        simple = [(label, starts[0].with_kernel(kernel)) for label, kernel in simple_kernels(X.shape[1])]
-        alternatives = [Alternative(label, gp, gp) for label, gp in simple]
-        alternatives += [Alternative(*known) for known in zip(plan.labels, starts, gps, strict=True)]
-        settings = learn_settings(alternatives, block, rng, plan.n_jobs)
+        settings = learn_settings(_alternatives(plan.labels, starts, gps, X.shape[1]), block, rng, plan.n_jobs)
         if settings:
             experts[k] = [_expert(setting, len(settings)) for setting in settings]
     return experts
+
+
+def _alternatives(
+    labels: Sequence[str], starts: Sequence[ExactGP], gps: Sequence[ExactGP], d: int
+) -> list[Alternative]:
+    """Simple kernels and those of the tied stage, each with an unknown constant, since y is centred on its own mean."""
+    low, high = np.exp(starts[0].bounds[-1])
+
+    def with_constant(kernel: Kernel, noise: float) -> ExactGP:
+        return ExactGP(kernel + Constant(Parameter(1.0, fixed=True)), Parameter(noise, (low, high)))
+
+    only_noise = ExactGP(Constant(Parameter(1.0, fixed=True)), Parameter(1.0, (low, high)))
+    alternatives = [Alternative("Constant", only_noise, only_noise, _SIMPLE_WEIGHT)]
+    for label, kernel in simple_kernels(d):
+        gp = with_constant(kernel, _USUAL_NOISE)
+        alternatives.append(Alternative(label, gp, gp, _SIMPLE_WEIGHT if label == "Linear" else 1.0))
+    for label, start, gp in zip(labels, starts, gps, strict=True):
+        found = with_constant(gp.kernel, gp.noise_variance)
+        alternatives.append(Alternative(label, with_constant(start.kernel, _USUAL_NOISE), found))
+    return alternatives
 
 
 def put_in(averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, X: Array, Y: Array) -> Experts:

@@ -25,7 +25,7 @@ from spngp.structure.segments import segmentations
 _FEWEST_ROWS = 8  # of a segment along a single input
 _FEWEST_PER_PART = 20  # where there are several inputs
 _LARGEST = 25.0  # squared residuals count no more than this: a single outlier is no change
-_CUT_PROBABILITY = 0.2
+_CUT_PROBABILITY = 0.1
 _LEAST_FIRST_GAIN = 5.0  # of a cut whose two sides are then given each its noise
 _LEAST_NOISE = 1.5  # times its lower bound, for a large set to be cut by its noise
 _AROUND = 250  # rows on either side by which a cut of a large set is placed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from spngp.kernels import Constant, Kernel, Linear, Matern, Parameter, SquaredExponential, from_sklearn
+from spngp.kernels import Kernel, Linear, Matern, Parameter, SquaredExponential, from_sklearn
 
 NOISE_STD_FLOOR = 0.01  # standard deviations of the output; without a floor, repeated rows drive the noise to zero
 NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
@@ -42,7 +42,10 @@ def default_kernels(d: int) -> list[Kernel]:
 
 
 def simple_kernels(d: int) -> list[tuple[str, Kernel]]:
-    """Kernels with fewer parameters for sets of few rows, each with a label, for d standardised inputs."""
+    """Kernels with fewer parameters for sets of few rows, each with a label, for d standardised inputs.
+
+    To be added to a constant.
+    """
 
     def variance(value: float) -> Parameter:
         return Parameter(value, VARIANCE_BOUNDS)
@@ -50,10 +53,7 @@ def simple_kernels(d: int) -> list[tuple[str, Kernel]]:
     def length_scale(count: int) -> Parameter:
         return Parameter([math.sqrt(d)] * count if count > 1 else math.sqrt(d), LENGTH_SCALE_BOUNDS)
 
-    kernels: list[tuple[str, Kernel]] = [
-        ("Constant", Constant(variance(0.3))),
-        ("Linear", Linear(Parameter(0.3 / d, VARIANCE_BOUNDS), variance(0.3))),
-    ]
+    kernels: list[tuple[str, Kernel]] = [("Linear", Linear(Parameter(0.3 / d, VARIANCE_BOUNDS)))]
     for count in sorted({1, d}):
         shared = " (one length-scale)" if count < d else ""
         kernels += [
