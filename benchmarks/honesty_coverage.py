@@ -147,7 +147,12 @@ def judged(kind: str, n: int, d: int, models: Sequence[str], seed: int) -> np.nd
 
 
 def table(
-    kinds: Sequence[str], shapes: Sequence[tuple[int, int]], sets: int, models: Sequence[str], n_jobs: int, first: int = 0
+    kinds: Sequence[str],
+    shapes: Sequence[tuple[int, int]],
+    sets: int,
+    models: Sequence[str],
+    n_jobs: int,
+    first: int = 0,
 ) -> Iterator[str]:
     """A row per kind and shape: means over the sets, the standard error of the 95 % coverage in brackets."""
     others = "".join(f" NLPD {name} | RMSE |" for name in models[1:])

@@ -73,9 +73,10 @@ class NetworkModel(Regressor):
         return now._shaped(draws.reshape(rows.shape[0], now.n_outputs_, n_samples))
 
     def predict_noise(self, X: Any) -> Array:
-        """Learnt standard deviation of the noise at each row, in the units of y."""
+        """Learnt standard deviation of the noise at each row, in the units of y; without surprises."""
         now = self._snapshot()
-        variance = now._average(X, lambda leaf, rows: leaf.noise_variance * leaf.noise_shape.variance)
+        shapes = now.noise_shapes_
+        variance = now._average(X, lambda leaf, rows: leaf.noise_variance * shapes[leaf.output].variance)
         return now._shaped(np.sqrt(variance))
 
     def predict_kernel_weights(self, X: Any) -> Array:
@@ -157,7 +158,7 @@ class NetworkModel(Regressor):
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
         what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
-        records = []
+        records, shapes = [], self.noise_shapes_
         for leaf, box, weight in self.network_.responsibilities():
             low, high = box.corners(self.n_features_in_)
             table = leaf.kernel.parameters
@@ -171,7 +172,7 @@ class NetworkModel(Regressor):
                     "kernel": leaf.label,
                     "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
                     "identities": [asdict(identity) for identity in table.identities],
-                    "noise_std": float(np.sqrt(leaf.noise_variance * leaf.noise_shape.variance)),
+                    "noise_std": float(np.sqrt(leaf.noise_variance * shapes[leaf.output].variance)),
                     "log_evidence": leaf.log_evidence,
                     "weight": weight,
                 }

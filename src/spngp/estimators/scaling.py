@@ -64,12 +64,15 @@ class Scaling:
         Standard deviation of each column in these units: one where they are standardised.
     reach : ndarray
         For each output, the distance from zero beyond which it is out of all proportion.
+    n_rows : int
+        Number of rows.
     """
 
     units: Units
     input_spreads: Array
     output_spreads: Array
     reach: Array
+    n_rows: int
 
     @staticmethod
     def of(X: Array, Y: Array, standardised: bool) -> Scaling:
@@ -79,10 +82,10 @@ class Scaling:
         _check_spreads(outputs)
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
-            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach)
+            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach, X.shape[0])
         _check_input_spreads(inputs.scale)
         units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
-        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale)
+        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, X.shape[0])
 
 
 def _outputs(X: Array, Y: Array) -> Columns:

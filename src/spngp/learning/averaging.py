@@ -8,16 +8,20 @@ import numpy as np
 
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block
 from spngp.kernels import Constant, Kernel, Parameter
 from spngp.learning.blocks import observed
 from spngp.learning.defaults import simple_kernels
 from spngp.learning.experts import Experts
 from spngp.learning.laplace import FreeExpert
 from spngp.learning.plan import Plan
-from spngp.learning.settings import Alternative, Setting, learn_settings
+from spngp.learning.search import evenly, evidence
+from spngp.learning.settings import Alternative, Setting, best_theta, learn_settings
 from spngp.learning.tied import Tied
 
-_MOST_ROWS = 1000  # of more, hyper-parameters are known well enough
+_MANY_ROWS = 500  # of more, hyper-parameters are known well enough, unless there is hardly anything to learn
+_MOST_ROWS = 1000  # of more, in any case
+_HARDLY_ANYTHING = 0.05  # nats per row that the tied kernels gain over a constant or a line
 _USUAL_NOISE = 0.2  # share of the output's variance, where the prior of the noise is centred
 _SIMPLE_WEIGHT = 2.0  # prior weight of a constant and of a line, relative to one for each other kernel
 
@@ -37,10 +41,21 @@ def averaged_experts(
         block = observed(tied.regions.rows, X, Y[:, k])
         if block[1].size < 2:
             continue
-        settings = learn_settings(_alternatives(plan.labels, starts, gps, X.shape[1]), block, rng, plan.n_jobs)
+        alternatives = _alternatives(plan.labels, starts, gps, X.shape[1])
+        if block[1].size > _MANY_ROWS:
+            if not _hardly_anything(alternatives[:2], gps, evenly(block, _MANY_ROWS // 2)):
+                continue
+            alternatives = [own for own in alternatives if own.found is not own.prior or own.prior.theta.size <= 3]
+        settings = learn_settings(alternatives, block, rng, plan.n_jobs)
         if settings:
             experts[k] = [_expert(setting, len(settings)) for setting in settings]
     return experts
+
+
+def _hardly_anything(simple: Sequence[Alternative], gps: Sequence[ExactGP], some: Block) -> bool:
+    """Whether the tied kernels explain some of the rows hardly better than a constant or a line does."""
+    known = max(evidence(own.prior.with_theta(best_theta(own, some)), [some]) for own in simple)
+    return known > max(evidence(gp, [some]) for gp in gps) - _HARDLY_ANYTHING * some[1].size
 
 
 def _alternatives(

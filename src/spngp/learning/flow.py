@@ -19,10 +19,10 @@ from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, withou
 from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
 from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
-from spngp.learning.noise_shapes import noise_shapes
+from spngp.learning.noise_shapes import Surprises, noise_shapes
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied, learn_again, learn_tied
-from spngp.network import Node
+from spngp.network import Leaf, Node
 from spngp.network.rescaling import in_units
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.structure import Region, build_network, tiling
@@ -163,7 +163,13 @@ def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
 def _in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
     """``learnt`` with the network that predicts: in the units of the user, with the shape of each output's noise."""
     shapes = _noise_shapes(learnt, rng, n_jobs)
-    return replace(learnt, noise_shapes=shapes, network=in_units(learnt.seeing, learnt.units, shapes))
+    surprises = Surprises.of(learnt.seeing, learnt.Y, learnt.output_spreads) if learnt.learns_noise_shape else None
+
+    def shape_of(leaf: Leaf) -> NoiseShape:
+        shape = shapes[leaf.output]
+        return shape if surprises is None else surprises.added_to(shape, leaf)
+
+    return replace(learnt, noise_shapes=shapes, network=in_units(learnt.seeing, learnt.units, shape_of))
 
 
 def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> list[NoiseShape]:

@@ -106,6 +106,13 @@ def learn_settings(
     return [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
 
 
+def best_theta(own: Alternative, block: Block) -> Array:
+    """The log-parameters of an alternative that are most plausible given the rows."""
+    with lent_memory():
+        posterior = _Posterior(own.prior, block)
+        return posterior.theta(posterior.climb(posterior.starts(own.found)[-1], _EVALUATIONS))
+
+
 def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None) -> list[_Peak]:
     """Each alternative at the maximum of its posterior, but for those that some of the rows show to be hopeless."""
     n_rows = block[1].size
@@ -128,7 +135,12 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
         own, z = task
         with lent_memory():
             posterior = _Posterior(own.prior, block)
-            return posterior.peak(own, posterior.climb(z, _FURTHER_EVALUATIONS) if step > 1 else z)
+            if step > 1:
+                z = posterior.climb(z, _FURTHER_EVALUATIONS)
+            value = posterior.value(z)
+        with lent_memory():
+            curvature = _Posterior(own.prior, some).curvature(z, n_rows / some[1].size)
+        return _Peak.of(own, z, value, curvature)
 
     found = map_leaves(of_some, alternatives, n_jobs)
     best = max(value for value, _ in found)
@@ -185,21 +197,19 @@ class _Posterior:
         except NotPositiveDefiniteError:
             return z
 
-    def peak(self, own: Alternative, z: Array) -> _Peak:
-        """The maximum z, with Laplace's Gaussian around it."""
-        value = self.value(z)
-        eigenvalues, vectors = np.ones(z.size), np.eye(z.size)
-        if value > -np.inf:
-            try:
-                gradient = self(z)[1]
-                rows = [(gradient - self(z + _STEP * unit)[1]) / _STEP for unit in np.eye(z.size)]
-                hessian = np.array(rows).reshape(z.size, z.size)
-                eigenvalues, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
-                eigenvalues = np.maximum(eigenvalues, _FLATTEST)
-            except NotPositiveDefiniteError:
-                value = -np.inf
-        log_evidence = value - 0.5 * float(np.log(eigenvalues).sum())
-        return _Peak(own, z, vectors / np.sqrt(eigenvalues), log_evidence + math.log(own.weight))
+    def curvature(self, z: Array, ratio: float) -> Array | None:
+        """Minus the Hessian at z, by differences of gradients, if there were ``ratio`` times as many rows.
+
+        None where the covariance cannot be factored.
+        """
+        try:
+            gradient = self(z)[1]
+            rows = [(gradient - self(z + _STEP * unit)[1]) / _STEP for unit in np.eye(z.size)]
+        except NotPositiveDefiniteError:
+            return None
+        hessian = np.array(rows).reshape(z.size, z.size)
+        own = np.eye(z.size)  # the prior's
+        return own + ratio * (0.5 * (hessian + hessian.T) - own)
 
     def _unbounded(self, z: Array) -> Array:
         return np.asarray(self._centre + z * np.where(z < 0, self._below * (1.0 - _TAIL * z), self._above))
@@ -224,6 +234,16 @@ class _Peak:
     z: Array
     root: Array
     log_evidence: float
+
+    @staticmethod
+    def of(own: Alternative, z: Array, value: float, curvature: Array | None) -> _Peak:
+        """Laplace's Gaussian around the maximum z, where the log posterior has this value and curvature."""
+        if curvature is None or not value > -np.inf:
+            return _Peak(own, z, np.eye(z.size), -np.inf)
+        eigenvalues, vectors = np.linalg.eigh(curvature)
+        eigenvalues = np.maximum(eigenvalues, _FLATTEST)
+        log_evidence = value - 0.5 * float(np.log(eigenvalues).sum()) + math.log(own.weight)
+        return _Peak(own, z, vectors / np.sqrt(eigenvalues), log_evidence)
 
     def draws(self, block: Block, count: int, share: float, rng: np.random.Generator) -> list[Setting]:
         """``count`` draws from the posterior, each with this share of the belief."""
