@@ -14,6 +14,8 @@ from spngp._support.progress import Progress
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.estimators.base import Regressor
+from spngp.estimators.explanation import Explanation, explain
+from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.learning import Learnt, learn
@@ -61,9 +63,12 @@ class NetworkModel(Regressor):
 
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
         """One for each batch of rows."""
-        mixtures = [self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs) for rows in self._rows(X)]
-        with_axis = self.y_ndim_ == 2 and self.n_outputs_ == 1
-        return [mixture.with_outputs_axis() for mixture in mixtures] if with_axis else mixtures
+        return [self._mixture(rows, latent) for rows in self._rows(X)]
+
+    def _mixture(self, rows: Array, latent: bool) -> GaussianMixture:
+        """Of checked rows."""
+        mixture = self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs)
+        return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
@@ -86,6 +91,67 @@ class NetworkModel(Regressor):
             for name in now.kernel_names_
         ]
         return now._shaped(np.stack(weights, axis=-1))
+
+    def importance(self, X: Any = None, *, most_rows: int = 1000, random_state: RandomState = 0) -> Importance:
+        """How much each input matters: its shares of the variance of the mean and of the log std of predictions.
+
+        First order (the input alone, on the rows as they are) and total (what is lost if the input is shuffled among
+        the rows), with standard errors; see :class:`~spngp.estimators.importance.Shares`.
+
+        Parameters
+        ----------
+        X : array-like, optional
+            Rows to measure it on; by default those learnt from.
+        most_rows : int
+            Of more rows, a random subset of this size is used.
+        random_state : int, Generator or None
+            Seed of the subset and of the shuffling.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from spngp import SPNGPRegressor
+        >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+        >>> model = SPNGPRegressor(random_state=0).fit(X, 3 * X[:, 0])
+        >>> model.importance(X).mean.total.round(1)
+        array([1., 0.])
+        """
+        now = self._snapshot()
+        rows = now.X_train_ if X is None else np.concatenate(now._rows(X))
+        if rows.shape[0] < 2:
+            raise ValueError(f"X must have at least 2 rows to compare, got {rows.shape[0]}")
+        names = getattr(now, "feature_names_in_", [f"input {j}" for j in range(rows.shape[1])])
+
+        def predict(some: Array) -> Array:
+            mixture = now._mixture(some, latent=False)
+            moments = np.stack([mixture.mean, np.log(np.maximum(mixture.std, np.finfo(np.float64).tiny))], axis=-1)
+            return moments.reshape(some.shape[0], now.n_outputs_, 2)
+
+        rng, most_rows = as_generator(random_state), as_count(most_rows, "most_rows", 2)
+        found = importance_of(predict, rows, names, most_rows, rng)
+        return found if now.y_ndim_ == 2 else found.of_one_output()
+
+    def explain(self, x: Any, *, output: int = 0, n_rows: int = 5) -> Explanation:
+        """Why the prediction at one row is what it is: experts, nearest rows, and their weights in the mean.
+
+        Parameters
+        ----------
+        x : array-like
+            One row, shape (d,) or (1, d).
+        output : int
+            The output to explain.
+        n_rows : int
+            Number of rows that are listed.
+        """
+        now = self._snapshot()
+        output, n_rows = as_count(output, "output", 0), as_count(n_rows, "n_rows", 0)
+        rows = np.concatenate(now._rows(np.asarray(x)[np.newaxis] if np.ndim(x) == 1 else x))
+        if rows.shape[0] != 1:
+            raise ValueError(f"x must be one row to explain, got {rows.shape[0]}")
+        if output >= now.n_outputs_:
+            raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
+        with one_blas_thread():
+            return explain(now._learnt, rows, output, n_rows, now.row_numbers_)
 
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
