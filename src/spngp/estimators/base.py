@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_outputs, refuse_masked
 from spngp._support.locks import lock_of
 from spngp._support.types import Array
+from spngp.estimators.answers import as_levels, as_probability
+from spngp.estimators.display import as_html
 from spngp.estimators.input_faults import fault_of, holds_times
+from spngp.estimators.r2 import mean_r2
 from spngp.estimators.scaling import check_inputs
 from spngp.network.units import Units
 
@@ -106,6 +110,38 @@ class Regressor(RegressorMixin, BaseEstimator):
     def _shaped(self, Y: Array) -> Array:
         """Values (n, p, …) in the form of y: (n, …) if it was given as (n,)."""
         return Y[:, 0] if self.y_ndim_ == 1 else Y
+
+    # What follows from the predictive distribution, which every estimator has.
+
+    def predict_interval(self, X: Any, coverage: float = 0.95) -> tuple[Array, Array]:
+        """Lower and upper border of the central interval of a new observation, at each row."""
+        _, low, high = self.predict(X, interval=as_probability(coverage, "coverage"))
+        return low, high
+
+    def predict_quantiles(self, X: Any, alpha: Any) -> Array:
+        """Quantiles of a new observation: one per row for a number, one column per level for a sequence."""
+        return np.asarray(self.predict(X, quantiles=as_levels(alpha, "alpha")))
+
+    def predict_var(self, X: Any, latent: bool = False) -> Array:
+        """Variance of a new observation at each row, or with ``latent`` of the function without noise."""
+        return np.asarray(self.predict_dist(X, latent).var)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the share of the variance of y that the mean explains; rows whose y is missing (NaN) are left out.
+
+        Of several outputs, the average of each one's R².
+        """
+        mean = np.asarray(self.predict(X))
+        Y = self._checked_outputs(y, mean.shape[0], reset=False)
+        return mean_r2(mean.reshape(Y.shape), Y, sample_weight)
+
+    def _repr_html_inner(self) -> str:
+        return as_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: scikit-learn's diagram, and what was learnt."""
+        plain = {"text/plain": repr(self)}
+        return plain | ({"text/html": as_html(self)} if get_config()["display"] == "diagram" else {})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""

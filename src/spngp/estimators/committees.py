@@ -19,6 +19,7 @@ from spngp._support.checks import as_generator
 from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
+from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
 from spngp.estimators.committee_rules import RULES
 from spngp.estimators.constraints import Words
@@ -187,10 +188,9 @@ class _Committee(Regressor):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "experts_")
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
-        mixture = self.predict_dist(X)
-        return (mixture.mean, mixture.std) if return_std else mixture.mean
+    def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
+        """Mean of a new observation at each row; std, interval and quantiles as in :class:`spngp.SPNGPRegressor`."""
+        return Question.of(return_std, interval, quantiles).of_all([self.predict_dist(X)])
 
     def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
         """The Gaussian at each row, as a mixture of one: of a new observation, or with ``latent`` without noise."""

@@ -13,6 +13,7 @@ from spngp._support.checks import as_count, as_generator
 from spngp._support.progress import Progress
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
+from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
@@ -49,13 +50,34 @@ class NetworkModel(Regressor):
     # Prediction. Each method begins with a snapshot, so that an update in another thread changes the next call and not
     # half of this one.
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
-        now = self._snapshot()
-        if return_std:
-            parts = [(part.mean, part.std) for part in now._mixtures(X, latent=False)]
-            return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-        return now._shaped(now._average(X, lambda leaf, rows: leaf.predict_mean(rows)))
+    def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
+        """Mean of a new observation at each row, and on request how far it may be off.
+
+        A pipeline passes these keywords on: ``pipeline.predict(X, interval=0.9)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        return_std : bool
+            Return the standard deviation after the mean.
+        interval : float, optional
+            Return the borders of the central interval of this probability after the mean (and the standard deviation).
+        quantiles : float or sequence of float, optional
+            Return quantiles of these levels, and nothing else, with one column per level.
+
+        Examples
+        --------
+        >>> from spngp import GPRegressor, datasets
+        >>> data = datasets.load("motorcycle")
+        >>> model = GPRegressor(random_state=0).fit(data.X, data.Y[:, 0])
+        >>> mean, low, high = model.predict([[20.0]], interval=0.9)
+        >>> bool(low < mean < high), model.predict([[20.0]], quantiles=[0.05, 0.5, 0.95]).shape
+        (True, (1, 3))
+        """
+        now, question = self._snapshot(), Question.of(return_std, interval, quantiles)
+        if question.mean_alone:
+            return now._shaped(now._average(X, lambda leaf, rows: leaf.predict_mean(rows)))
+        return question.of_all(now._mixtures(X, latent=False))
 
     def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
         """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise."""
@@ -92,6 +114,13 @@ class NetworkModel(Regressor):
         ]
         return now._shaped(np.stack(weights, axis=-1))
 
+    def predict_cov(self, X: Any, latent: bool = False) -> Array:
+        """Covariance of new observations at all rows, (n, n), or (n, p, n, p) for p outputs; or of the function."""
+        now = self._snapshot()
+        rows = np.concatenate(now._rows(X))
+        found, sizes = now.network_.covariance(rows, latent), (rows.shape[0], now.n_outputs_)
+        return found if now.y_ndim_ == 1 else found.reshape(*sizes, *sizes)
+
     def importance(self, X: Any = None, *, most_rows: int = 1000, random_state: RandomState = 0) -> Importance:
         """How much each input matters: its shares of the variance of the mean and of the log std of predictions.
 
@@ -120,7 +149,7 @@ class NetworkModel(Regressor):
         rows = now.X_train_ if X is None else np.concatenate(now._rows(X))
         if rows.shape[0] < 2:
             raise ValueError(f"X must have at least 2 rows to compare, got {rows.shape[0]}")
-        names = getattr(now, "feature_names_in_", [f"input {j}" for j in range(rows.shape[1])])
+        names = getattr(now, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
 
         def predict(some: Array) -> Array:
             mixture = now._mixture(some, latent=False)
@@ -152,6 +181,15 @@ class NetworkModel(Regressor):
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
             return explain(now._learnt, rows, output, n_rows, now.row_numbers_)
+
+    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
+
+        With rows X and outputs y, which it need not have learnt from, also how well it predicts them.
+        """
+        from spngp.plotting import OverviewDisplay  # the edges know the estimators, not the other way round
+
+        return OverviewDisplay.from_estimator(self, X, y, **options)
 
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
