@@ -70,7 +70,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     model.verbose = 0
     model.table_ = schema
     model.rows_left_out_ = left_out
-    model.save(settings.output)
+    model.save(settings.output, with_factors=settings.with_factors)
     experts = model.regions_
     return {
         "data": name,

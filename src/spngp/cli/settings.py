@@ -167,6 +167,13 @@ SETTINGS = (
     Setting("target", _NAME_LIST, "Column to predict; may be repeated.", "NAME", [], ("--target", "-t")),
     Setting("output", _TEXT, "Model file to write, such as model.spngp.", "FILE", flags=("--output", "-o")),
     Setting(
+        "with_factors",
+        _FLAG,
+        "Save Cholesky factors as well: larger by far, quick from the first prediction on.",
+        default=False,
+        flags=("--with-factors",),
+    ),
+    Setting(
         "holdout",
         _NUMBER,
         "Rows held out to measure accuracy; 0.1 by default.",

@@ -143,11 +143,14 @@ class Regressor(RegressorMixin, BaseEstimator):
         plain = {"text/plain": repr(self)}
         return plain | ({"text/html": as_html(self)} if get_config()["display"] == "diagram" else {})
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""
+    def save(self, path: str | os.PathLike[str], *, with_factors: bool = False) -> None:
+        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :func:`spngp.io.save`.
+
+        Factors are left out, and computed again when they are first used, unless ``with_factors`` is true.
+        """
         from spngp.io import save  # the edges know the estimators, not the other way round
 
-        save(self, path)
+        save(self, path, with_factors=with_factors)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, Square
 from spngp._support.checks import as_count, as_floats, as_generator
 from spngp._support.types import Array, Indices, RandomState
 from spngp._support.wording import counted
 from spngp.gp.evidence import LOG_2PI, out_of_range
 from spngp.gp.prior import Prior, overflow_is_checked
 from spngp.gp.row_weights import Repeats, merge
+from spngp.gp.square_root import square_root
 from spngp.kernels import Kernel, Parameter
 
 _MERGED_ABOVE = 2000  # own rows of a leaf: with more, equal rows are merged, which is exact but costs a sort
@@ -63,6 +64,7 @@ class ExactGP(Prior):
     _repeats: Repeats | None = None  # weights of own rows; merged rows are one row of _X, with their mean output in _y
     _context_weights: Array | None = None  # weights of context rows; None if all are one
     _jitter: float  # added to the diagonal of the own rows so that L exists; usually zero
+    _extended: bool  # whether L was extended from that of fewer rows: made at once, it may differ in its last bits
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
         super().__init__(kernel, noise_variance)
@@ -70,7 +72,7 @@ class ExactGP(Prior):
 
     def _forget(self) -> None:
         """Drop all data, in the constructor and on a fresh copy."""
-        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
+        self.log_evidence, self.n_own, self._jitter, self._extended = 0.0, 0, 0.0, False
         self._repeats, self._context_weights = None, None
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
         self._L = None
@@ -159,6 +161,7 @@ class ExactGP(Prior):
                 own = self._n_first
                 extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + y.size
                 first_factor = self._L.leading(own) if self._L is not None and extends else None
+                gp._extended = first_factor is not None
                 L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
                 gp._solve(L)
                 gp._L = L if keep_factor else None
@@ -316,7 +319,7 @@ class ExactGP(Prior):
         n_samples = as_count(n_samples, "n_samples", 0)
         mean, covariance = self.joint(X, latent)
         normal = as_generator(random_state).standard_normal((n_samples, mean.size)).T
-        return mean[:, np.newaxis] + _square_root(covariance) @ normal
+        return mean[:, np.newaxis] + square_root(covariance) @ normal
 
     def _finite(self, values: Array, X: Array) -> Array:
         """Values at the rows of X, or an error that says where they overflow."""
@@ -336,14 +339,3 @@ class ExactGP(Prior):
         rows = f", {counted(self.n_own, 'row')}" if self.n_own else ""
         context = f" and {self.n_context} of context" if self.n_context else ""
         return f"ExactGP({self.kernel!r}, noise_variance={self.noise_variance:g}{rows}{context})"
-
-
-def _square_root(covariance: Array) -> Array:
-    """A with A Aᵀ = covariance; by Cholesky, or by eigenvalues where rounding made it slightly indefinite."""
-    root = Square.zeros(covariance.shape[0])
-    try:
-        root.factor(PackedGram.pack(covariance), 0.0)
-    except NotPositiveDefiniteError:
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-    return root.array
