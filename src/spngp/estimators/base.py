@@ -12,13 +12,15 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spngp._support.checks import as_outputs, refuse_masked
+from spngp._support.checks import as_outputs, as_variances, refuse_masked
 from spngp._support.locks import lock_of
-from spngp._support.types import Array
+from spngp._support.row_counts import as_counts, repeated
+from spngp._support.types import Array, Indices
 from spngp.estimators.answers import as_levels, as_probability
 from spngp.estimators.display import as_html
 from spngp.estimators.input_faults import fault_of, holds_times
 from spngp.estimators.r2 import mean_r2
+from spngp.estimators.rows import must_have_outputs
 from spngp.estimators.scaling import check_inputs
 from spngp.network.units import Units
 
@@ -35,6 +37,8 @@ class Regressor(RegressorMixin, BaseEstimator):
     n_outputs_ : int
     y_ndim_ : int
         1 if y was given as (n,), 2 if as (n, p): predictions come in the same form.
+    row_repeats_ : ndarray of int
+        How often each row counted, if ``sample_weight`` was given.
     """
 
     n_outputs_: int
@@ -48,7 +52,7 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         with lock_of(self):
             model = self._snapshot()
-            for noted in ("table_", "rows_left_out_"):  # the command line noted them about the data of an earlier fit
+            for noted in ("table_", "rows_left_out_", "row_repeats_"):  # noted about the data of an earlier fit
                 model.__dict__.pop(noted, None)
             yield model
             self.__dict__ = model.__dict__
@@ -66,6 +70,23 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         X = np.ascontiguousarray(self._checked_inputs(X, reset))
         return X, np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
+
+    def _to_learn(
+        self, X: Any, y: Any, sample_weight: Any, y_variance: Any, reset: bool = True
+    ) -> tuple[Array, Array, Array | None]:
+        """Rows (n, d), outputs (n, p) and their known variances, if any, checked, each as often as its row counts."""
+        X, Y = self._checked(X, y, reset)
+        counts, variances = as_counts(sample_weight, X.shape[0]), as_variances(y_variance, Y)
+        if reset:
+            self._note_counts(counts, X.shape[0])
+            must_have_outputs(repeated(Y, counts))
+        return repeated(X, counts), repeated(Y, counts), None if variances is None else repeated(variances, counts)
+
+    def _note_counts(self, counts: Indices | None, n_new: int, n_before: int = 0) -> None:
+        """Keep how often each row given was learnt from; nothing as long as no weights are given."""
+        if counts is not None or hasattr(self, "row_repeats_"):
+            before = getattr(self, "row_repeats_", np.ones(n_before, dtype=np.intp))
+            self.row_repeats_ = np.concatenate([before, np.ones(n_new, dtype=np.intp) if counts is None else counts])
 
     def _checked_inputs(self, X: Any, reset: bool) -> Array:
         refuse_masked(X, "X")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.progress import Progress
+from spngp._support.row_counts import repeated
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.estimators.answers import Question
@@ -18,6 +19,7 @@ from spngp.estimators.base import Regressor
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
+from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
@@ -32,16 +34,20 @@ class NetworkModel(Regressor):
     _learnt: Learnt
     kernel_names_: list[str]
 
-    def _fit(self, X: Any, y: Any, request: Request) -> Self:
+    def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
         """Check, standardise, plan, learn, store."""
         with self._being_fitted() as model:
-            X, Y = model._checked(X, y, reset=True)
-            scaling = Scaling.of(X, Y, standardised=request.kernels is None)
+            X, Y, variances = model._to_learn(X, y, sample_weight, y_variance)
+            order = canonical_order(X, Y)
+            scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None)
             check_outputs(Y, scaling.units, scaling.output_spreads)
             plan = request.plan(scaling)
+            if variances is not None:
+                plan = replace(plan, variances=variances[order] / scaling.units.outputs.scale**2)
             with Progress(bool(self.verbose)) as progress:
-                learnt = learn(X, Y, plan, as_generator(self.random_state), progress)
-            model._learnt, model.kernel_names_ = learnt, _kernel_names(plan.labels, learnt.prior)
+                learnt = learn(X[order], Y[order], plan, as_generator(self.random_state), progress)
+            model._learnt = learnt.with_rows_in(np.argsort(order))
+            model.kernel_names_ = _kernel_names(plan.labels, learnt.prior)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -236,18 +242,23 @@ class NetworkModel(Regressor):
         if own_noise is None:
             return np.empty((0, 2), dtype=np.intp)
         rows, outputs = np.nonzero(~np.isnan(own_noise))
-        return np.stack([now.row_numbers_[rows], outputs], axis=1)
+        found = np.stack([now.row_numbers_[rows], outputs], axis=1)
+        return np.unique(found, axis=0) if hasattr(now, "row_repeats_") else found
 
     @property
     def row_numbers_(self) -> Indices:
         """The number of each row learnt from, counted from 0 in the order in which rows came.
+
+        A row of ``sample_weight`` w is learnt from as w rows, all with its number.
 
         For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
         learnt from, but they are counted.
         """
         check_is_fitted(self)
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
-        return np.delete(np.arange(self.X_train_.shape[0] + left_out.size), left_out)
+        repeats = getattr(self, "row_repeats_", None)
+        n_given = self.X_train_.shape[0] if repeats is None else repeats.size
+        return repeated(np.delete(np.arange(n_given + left_out.size), left_out), repeats)
 
     @property
     def log_evidence_(self) -> float:

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
+from spngp._support.row_counts import as_counts
 from spngp._support.types import RandomState
 from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
@@ -177,10 +178,20 @@ class SPNGPRegressor(NetworkModel):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
         """Learn regions, hyper-parameters and the exact posterior from rows X (n, d) and outputs y (n,) or (n, p).
 
-        NaN in y is a missing output; the row's other outputs are used. Sample weights are not supported.
+        NaN in y is a missing output; the row's other outputs are used.
+
+        Parameters
+        ----------
+        X, y : array-like
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers: a row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of
+            weight 0 is not there.
+        y_variance : float or array-like of shape (n,) or (n, p), optional
+            Known variance of the measurement of each output, in the squared units of y. It is added to the noise that
+            is learnt. Predictions are of new observations with the learnt noise alone.
         """
         request = Request(
             kernels=self.kernels,
@@ -197,7 +208,7 @@ class SPNGPRegressor(NetworkModel):
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
         )
-        return self._fit(X, y, request)
+        return self._fit(X, y, request, sample_weight, y_variance)
 
     def _strategy(self) -> Strategy:
         size, structure = self.max_leaf_size, self.structure
@@ -215,7 +226,7 @@ class SPNGPRegressor(NetworkModel):
             )
         return structure
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
         The first call is a ``fit``. Later calls
@@ -234,13 +245,15 @@ class SPNGPRegressor(NetworkModel):
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
-                return self.fit(X, y)
-            X, Y = self._checked(X, y, reset=False)
+                return self.fit(X, y, sample_weight, y_variance)
+            n_new, n_before = len(y), self._learnt.X.shape[0]
+            X, Y, variances = self._to_learn(X, y, sample_weight, y_variance, reset=False)
             check_inputs(X, self._learnt.units)
             check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
             # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
             rng = np.random.default_rng(0)
-            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs)
+            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs, variances)
+            self._note_counts(as_counts(sample_weight, n_new), n_new, n_before)
         return self
 
 
@@ -299,8 +312,11 @@ class GPRegressor(NetworkModel):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
+        """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output.
+
+        ``sample_weight`` and ``y_variance`` are those of :class:`SPNGPRegressor`.
+        """
         request = Request(
             kernels=self.kernel,
             default_kernels=lambda d: [defaults.traditional_kernel(d)],
@@ -316,4 +332,4 @@ class GPRegressor(NetworkModel):
             memory_limit=np.inf,
             n_jobs=self.n_jobs,
         )
-        return self._fit(X, y, request)
+        return self._fit(X, y, request, sample_weight, y_variance)

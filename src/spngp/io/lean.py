@@ -100,7 +100,7 @@ class Lean:
         """The attributes of a GP as a file holds them."""
         later = isinstance(gp, StoredGP) and gp.needs_factor
         attributes = {name: getattr(gp, name) for name in attribute_names(gp) if not (later and name == "_L")}
-        if later or (attributes["_L"] is not None and not gp._extended):
+        if later or (attributes["_L"] is not None and not attributes["_extended"]):
             attributes["_L"] = Again()
         if self._predicting is not None and id(gp) not in self._predicting and gp._y.size:
             attributes["_alpha"] = Again()
