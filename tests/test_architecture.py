@@ -22,6 +22,7 @@ LAYERS = [
     {"kernels"},
     {"gp"},
     {"mixture_spread", "predictive", "noise"},
+    {"transformed"},
     {"metrics", "network"},
     {"structure"},
     {"learning"},

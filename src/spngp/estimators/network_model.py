@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,11 +21,15 @@ from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
 from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
+from spngp.estimators.targets import check_target, transformed, transforms_for
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
 from spngp.network.placement import distinct_nodes
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
+from spngp.transformed import TransformedMixture, Unchanged
+
+Distribution: TypeAlias = GaussianMixture | TransformedMixture
 
 
 class NetworkModel(Regressor):
@@ -33,11 +37,19 @@ class NetworkModel(Regressor):
 
     _learnt: Learnt
     kernel_names_: list[str]
+    targets_: list[Any]  # of Transform, one per output
+
+    @property
+    def _is_transformed(self) -> bool:
+        return not all(isinstance(of, Unchanged) for of in self.targets_)
 
     def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
         """Check, standardise, plan, learn, store."""
         with self._being_fitted() as model:
             X, Y, variances = model._to_learn(X, y, sample_weight, y_variance)
+            check_target(self.target, variances is not None)
+            model.targets_ = transforms_for(self.target, X, Y, type(self).__name__)
+            Y = transformed(Y, model.targets_)
             order = canonical_order(X, Y)
             scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None)
             check_outputs(Y, scaling.units, scaling.output_spreads)
@@ -81,21 +93,30 @@ class NetworkModel(Regressor):
         (True, (1, 3))
         """
         now, question = self._snapshot(), Question.of(return_std, interval, quantiles)
-        if question.mean_alone:
+        if question.mean_alone and not now._is_transformed:
             return now._shaped(now._average(X, lambda leaf, rows: leaf.predict_mean(rows)))
         return question.of_all(now._mixtures(X, latent=False))
 
-    def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
-        """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise."""
-        return GaussianMixture.concatenate(self._snapshot()._mixtures(X, latent))
+    def predict_dist(self, X: Any, latent: bool = False) -> Distribution:
+        """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise.
 
-    def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
+        With a ``target`` it is the transformed mixture, in the units of y.
+        """
+        parts = self._snapshot()._mixtures(X, latent)
+        return type(parts[0]).concatenate(parts)  # type: ignore[arg-type]
+
+    def _mixtures(self, X: Any, latent: bool) -> list[Distribution]:
         """One for each batch of rows."""
         return [self._mixture(rows, latent) for rows in self._rows(X)]
 
-    def _mixture(self, rows: Array, latent: bool) -> GaussianMixture:
+    def _mixture(self, rows: Array, latent: bool) -> Distribution:
         """Of checked rows."""
-        mixture = self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs)
+        mixture: Distribution
+        if self._is_transformed:
+            shaped, plain = prediction.predict_dist_and_moments(self.network_, rows, latent, self.n_jobs)
+            mixture = TransformedMixture(shaped, tuple(self.targets_), plain, by_output=self.n_outputs_ > 1)
+        else:
+            mixture = self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs)
         return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
@@ -103,10 +124,12 @@ class NetworkModel(Regressor):
         now, n_samples = self._snapshot(), as_count(n_samples, "n_samples", 0)
         rows = np.concatenate(now._rows(X))
         draws = now.network_.sample(rows, n_samples, random_state, latent)
-        return now._shaped(draws.reshape(rows.shape[0], now.n_outputs_, n_samples))
+        draws = draws.reshape(rows.shape[0], now.n_outputs_, n_samples)
+        draws = np.stack([of.inverse(draws[:, k]) for k, of in enumerate(now.targets_)], axis=1)
+        return now._shaped(draws)
 
     def predict_noise(self, X: Any) -> Array:
-        """Learnt standard deviation of the noise at each row, in the units of y."""
+        """Learnt standard deviation of the noise at each row, in the units of y; of the transformed y with a target."""
         now = self._snapshot()
         variance = now._average(X, lambda leaf, rows: leaf.noise_variance * leaf.noise_shape.variance)
         return now._shaped(np.sqrt(variance))
@@ -123,6 +146,8 @@ class NetworkModel(Regressor):
     def predict_cov(self, X: Any, latent: bool = False) -> Array:
         """Covariance of new observations at all rows, (n, n), or (n, p, n, p) for p outputs; or of the function."""
         now = self._snapshot()
+        if now._is_transformed:
+            raise ValueError(f"predict_cov goes without a target, got target={self.target!r}; sample_y draws jointly")
         rows = np.concatenate(now._rows(X))
         found, sizes = now.network_.covariance(rows, latent), (rows.shape[0], now.n_outputs_)
         return found if now.y_ndim_ == 1 else found.reshape(*sizes, *sizes)
@@ -168,6 +193,8 @@ class NetworkModel(Regressor):
 
     def explain(self, x: Any, *, output: int = 0, n_rows: int = 5) -> Explanation:
         """Why the prediction at one row is what it is: experts, nearest rows, and their weights in the mean.
+
+        With a ``target``, all of it is about the transformed output.
 
         Parameters
         ----------
@@ -225,7 +252,8 @@ class NetworkModel(Regressor):
     def y_train_(self) -> Array:
         """Outputs learnt from, in the form of y; NaN where one was missing."""
         check_is_fitted(self)
-        return self._shaped(self._learnt.Y)
+        Y = self._learnt.Y
+        return self._shaped(np.stack([of.inverse(Y[:, k]) for k, of in enumerate(self.targets_)], axis=1))
 
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
@@ -262,8 +290,12 @@ class NetworkModel(Regressor):
 
     @property
     def log_evidence_(self) -> float:
-        """log p(y | X) of the training rows, in the units of y."""
-        return float(self.network_.log_evidence)
+        """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
+        evidence = float(self.network_.log_evidence)
+        if self._is_transformed:
+            Y = self.y_train_.reshape(-1, self.n_outputs_)
+            evidence += float(sum(np.nansum(of.log_slope(Y[:, k])) for k, of in enumerate(self.targets_)))
+        return evidence
 
     @property
     def regions_(self) -> list[dict[str, Any]]:

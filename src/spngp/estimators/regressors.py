@@ -17,6 +17,7 @@ from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import check_inputs, check_outputs
+from spngp.estimators.targets import check_target, transformed
 from spngp.kernels import Parameter
 from spngp.learning import add_rows, defaults
 from spngp.structure import Compact, EqualWidth, RandomAxes, Strategy
@@ -82,6 +83,12 @@ class SPNGPRegressor(NetworkModel):
         - in regions with fewer than 20 or more than 5,000 rows.
 
         Rows added by ``partial_fit`` are judged in the same way.
+    target : {"log", "auto"} or transformer, optional
+        Learn another scale of y; predictions are in the units of y, by an exact change of variables.
+
+        - "log": the logarithm, for outputs that are positive, and then so is everything predicted.
+        - "auto": the logarithm or y itself, for each output by the evidence.
+        - An increasing transformer of scikit-learn's, such as ``PowerTransformer()``; such a model cannot be saved.
     memory_limit : float, optional
         Gigabytes that the model may hold; by default a fifth of the machine's memory, with at most one gigabyte of
         Cholesky factors. An expert whose factor does not fit computes it again whenever a variance is asked for. The
@@ -138,6 +145,7 @@ class SPNGPRegressor(NetworkModel):
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
+        "target": "no_validation",
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -157,6 +165,7 @@ class SPNGPRegressor(NetworkModel):
         noise_variance: float | Parameter | None = None,
         noise_shape: str = "learnt",
         outliers: str = "doubt",
+        target: Any = None,
         memory_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -172,6 +181,7 @@ class SPNGPRegressor(NetworkModel):
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
         self.outliers = outliers
+        self.target = target
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -248,6 +258,8 @@ class SPNGPRegressor(NetworkModel):
                 return self.fit(X, y, sample_weight, y_variance)
             n_new, n_before = len(y), self._learnt.X.shape[0]
             X, Y, variances = self._to_learn(X, y, sample_weight, y_variance, reset=False)
+            check_target(self.target, variances is not None)
+            Y = transformed(Y, self.targets_)
             check_inputs(X, self._learnt.units)
             check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
             # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
@@ -267,7 +279,7 @@ class GPRegressor(NetworkModel):
         input, which is learnt on standardised rows.
     hyperparameters : {"tied", "fixed"}
         "tied": learnt, by maximising the evidence. "fixed": the values that the kernel was given.
-    noise_variance, noise_shape, outliers, n_jobs, random_state, verbose
+    noise_variance, noise_shape, outliers, target, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -285,6 +297,7 @@ class GPRegressor(NetworkModel):
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
+        "target": "no_validation",
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -298,6 +311,7 @@ class GPRegressor(NetworkModel):
         noise_variance: float | Parameter | None = None,
         noise_shape: str = "learnt",
         outliers: str = "doubt",
+        target: Any = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -307,6 +321,7 @@ class GPRegressor(NetworkModel):
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
         self.outliers = outliers
+        self.target = target
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
