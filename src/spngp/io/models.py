@@ -76,10 +76,10 @@ def save(model: Any, path: str | os.PathLike[str], *, with_factors: bool = False
     # what was set after the fit would only be refused when the file is opened
     check_attributes(name, model.__dict__)
     consistency.check(name, model)
-    if any(isinstance(of, Fitted) for of in getattr(model, "targets_", [])):
+    if any(isinstance(of, Fitted) for of in vars(model).get("targets_", [])):
         raise ValueError(
-            f"a model whose target is a transformer cannot be saved, got target={model.target!r}: a file holds no objects "
-            "of others; use target='log', or transform y before the fit"
+            f"a model whose target is a transformer cannot be saved, got target={vars(model)['target']!r}: a file holds "
+            "no objects of others; use target='log', or transform y before the fit"
         )
     encoder = Encoder(None if with_factors else Lean(model))
     root = encoder.encode(model)
