@@ -31,7 +31,7 @@ LAYERS = [
     {"io", "plotting"},
     {"report"},
     {"experiments"},
-    {"cli"},
+    {"adapters", "cli"},
     {"__main__"},
 ]
 # What an estimator says for short: `model.save(path)` is `spngp.io.save(model, path)`, and `model.plot()` a display.

@@ -78,7 +78,7 @@ def save(model: Any, path: str | os.PathLike[str], *, with_factors: bool = False
     consistency.check(name, model)
     if any(isinstance(of, Fitted) for of in vars(model).get("targets_", [])):
         raise ValueError(
-            f"a model whose target is a transformer cannot be saved, got target={vars(model)['target']!r}: a file holds "
+            f"a model whose target is a transformer cannot be saved, got {vars(model)['target']!r}: a file holds "
             "no objects of others; use target='log', or transform y before the fit"
         )
     encoder = Encoder(None if with_factors else Lean(model))

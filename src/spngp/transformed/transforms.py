@@ -130,7 +130,7 @@ class Fitted:
         return Fitted(transformer, low, high)
 
     def _farthest(self, middle: float, distance: float, most: float) -> float:
-        """As far from the middle as it can be inverted, at most by this distance, to values no more than ``most`` off."""
+        """As far from the middle as it can be inverted: at most by this distance, to values at most ``most`` off."""
         start = float(self._inverted(np.array([middle]))[0])
         low, high = 0.0, 1.0
         for step in range(60):
