@@ -217,6 +217,17 @@ SETTINGS = (
     _column(
         "impute", _FLAG, None, "Fill missing inputs: median or usual category.", default=False, flags=("--impute",)
     ),
+    _column("weight", _TEXT, "NAME", "How often each row counts, a whole number."),
+    _column("variance", _TEXT, "NAME", "Known variance of each target's measurement."),
+    Setting(
+        "target_scale",
+        _TEXT,
+        "Learn the target's logarithm.",
+        "NAME",
+        panel="Model",
+        parameter="target",
+        words=("log", "auto"),
+    ),
     _model("structure", _TEXT, "NAME", words=("compact", "random", "equal-width")),
     _model("max_leaf_size", _INTEGER, "N", "Most rows in a region.", **_at_least(1)),
     _model("n_partitions", _INTEGER, "N", "Alternative cuts of every region.", **_at_least(1)),
