@@ -1,5 +1,7 @@
 """Columns of weights and variances, and the scale of the target, on the command line."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,13 @@ def test_bad_columns_are_named(table):
     assert "a variance must be >= 0, got -2" in refused(*call, "--variance", "v")
     assert "'nowhere'" in refused(*call, "--weight", "nowhere")
     assert "log or auto" in refused(*call, "--target-scale", "sqrt")
+
+
+def test_inspect_tells_how_much_inputs_matter(table):
+    fit(table, "--id", "w")
+    told = ok("inspect", table.with_name("m"), "--importance").stdout
+    assert "Inputs by importance for y" in told
+    assert "Inputs by importance" not in ok("inspect", table.with_name("m")).stdout
+    found = json.loads(ok("inspect", table.with_name("m"), "--importance", "--json").stdout)["importance"]["y"]
+    assert [record["input"] for record in found] == ["a", "v"]
+    assert found[0]["mean_total"] > 0.8
