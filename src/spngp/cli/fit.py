@@ -51,11 +51,12 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     from spngp import SPNGPRegressor
 
     started = time.perf_counter()
-    name, schema, X, Y, left_out = _rows(data, settings)
+    name, schema, X, Y, left_out, facts = _rows(data, settings)
 
     def fitted(rows: Any) -> SPNGPRegressor:
         model = SPNGPRegressor(**estimator_parameters(settings), verbose=0 if quiet else 1)
-        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows])
+        known = {fact: values[rows] for fact, values in facts.items()}
+        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows], **known)
 
     n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
     order = np.random.default_rng(settings.seed).permutation(Y.shape[0])
@@ -70,7 +71,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     model.verbose = 0
     model.table_ = schema
     model.rows_left_out_ = left_out
-    model.save(settings.output)
+    model.save(settings.output, with_factors=settings.with_factors)
     experts = model.regions_
     return {
         "data": name,
@@ -87,11 +88,15 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     }
 
 
-def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
-    """The table's name, its schema, inputs and targets of rows with a target, and the numbers of rows without one."""
+def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, dict[str, Any]]:
+    """The table's name, its schema, inputs and targets of rows with a target, the numbers of rows without, and facts.
+
+    Facts are what ``fit`` is told about rows besides, by its names.
+    """
     import numpy as np
 
     from spngp._support.wording import counted
+    from spngp.cli.row_facts import fact_columns, row_facts
     from spngp.cli.terminal import note
     from spngp.tables.reading import Source
     from spngp.tables.schema import Declaration, learn_schema
@@ -101,7 +106,7 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
     declaration = Declaration(
         targets=settings.target,
         features=settings.features,
-        ids=settings.id,
+        ids=[*settings.id, *fact_columns(settings)],
         one_hot=settings.one_hot,
         ordinal=settings.ordinal,
         dates=settings.date,
@@ -112,6 +117,7 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
     table, reader = source.table(), Reader(source.name, source.decimal)
     schema = learn_schema(declaration, table, reader)
     X, Y = schema.inputs(table, reader), schema.outputs(table, reader)
+    facts = row_facts(table, reader, settings)
     known = ~np.isnan(Y).all(axis=1)
     _check_targets(Y, schema.targets, source.name)
     if not known.all():
@@ -119,7 +125,8 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
         left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
         note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
-    return source.name, schema, X, Y, np.flatnonzero(~known)
+    facts = {fact: values[known] for fact, values in facts.items()}
+    return source.name, schema, X, Y, np.flatnonzero(~known), facts
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +11,9 @@ import typer
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit or model.save.")],
     experts: Annotated[int, typer.Option(metavar="N", help="How many experts to list, weightiest first.")] = 12,
+    importance: Annotated[
+        bool, typer.Option("--importance", help="Also how much each input matters; takes some seconds.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every expert.")] = False,
 ) -> None:
     """Show a model's settings, inputs, regions, experts, evidence and kernel weights."""
@@ -18,6 +22,9 @@ def inspect(
 
     estimator = open_model(model)
     facts = _facts(model, estimator)
+    if importance:
+        found = estimator.importance()
+        facts["importance"] = {name: found.records(k) for k, name in enumerate(facts["targets"])}
     if as_json:
         print_json(facts)
     else:
@@ -92,6 +99,12 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
         [(letters[name], name, f"{weight:.1%}") for name, weight in facts["kernel_weights"].items()],
         text_columns=2,
     )
+    for target, records in facts.get("importance", {}).items():
+        print_table(
+            f"Inputs by importance for {target}: % of the variance of the mean and of the log std, ± standard error",
+            ("input", "mean, alone", "mean, in all", "log std, alone", "log std, in all"),
+            [(record["input"], *map(_share(record), _SHARES)) for record in records],
+        )
     columns = [column for column in facts["columns"] if column["kind"] != "number"]
     if columns:
         print_table(
@@ -118,6 +131,13 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
             ],
             text_columns=2,
         )
+
+
+_SHARES = ("mean_first", "mean_total", "log_std_first", "log_std_total")
+
+
+def _share(record: dict[str, Any]) -> Callable[[str], str]:
+    return lambda name: f"{100 * record[name]:.1f} ± {100 * record[f'{name}_error']:.1f}"
 
 
 def _letter(i: int) -> str:

@@ -167,6 +167,13 @@ SETTINGS = (
     Setting("target", _NAME_LIST, "Column to predict; may be repeated.", "NAME", [], ("--target", "-t")),
     Setting("output", _TEXT, "Model file to write, such as model.spngp.", "FILE", flags=("--output", "-o")),
     Setting(
+        "with_factors",
+        _FLAG,
+        "Save Cholesky factors as well: larger by far, quick from the first prediction on.",
+        default=False,
+        flags=("--with-factors",),
+    ),
+    Setting(
         "holdout",
         _NUMBER,
         "Rows held out to measure accuracy; 0.1 by default.",
@@ -209,6 +216,17 @@ SETTINGS = (
     _column("date_format", _TEXT, "FORMAT", "Such as %d.%m.%Y; ISO by default."),
     _column(
         "impute", _FLAG, None, "Fill missing inputs: median or usual category.", default=False, flags=("--impute",)
+    ),
+    _column("weight", _TEXT, "NAME", "How often each row counts, a whole number."),
+    _column("variance", _TEXT, "NAME", "Known variance of each target's measurement."),
+    Setting(
+        "target_scale",
+        _TEXT,
+        "Learn the target's logarithm.",
+        "NAME",
+        panel="Model",
+        parameter="target",
+        words=("log", "auto"),
     ),
     _model("structure", _TEXT, "NAME", words=("compact", "random", "equal-width")),
     _model("max_leaf_size", _INTEGER, "N", "Most rows in a region.", **_at_least(1)),

@@ -46,11 +46,13 @@ class Evidence:
     kernel : Kernel
     X, y : ndarray
         Checked rows and their outputs.
+    variances : ndarray, optional
+        Known variance of each output, added to the noise: C = K + noise·I + diag(variances).
     """
 
-    def __init__(self, kernel: Kernel, X: Array, y: Array) -> None:
+    def __init__(self, kernel: Kernel, X: Array, y: Array, variances: Array | None = None) -> None:
         n = y.size
-        self._y = y
+        self._y, self._variances = y, 0.0 if variances is None else variances
         self._constant = -0.5 * n * LOG_2PI
         self._square = Square(empty(n, n))
         self._kernel = kernel.evaluation(X, self._square)
@@ -83,7 +85,7 @@ class Evidence:
         gram = self._kernel.gram(values)
         if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
             self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
-        square.factor(gram, noise_variance, self._unpack)
+        square.factor(gram, noise_variance + self._variances, self._unpack)
         alpha[:] = self._y
         self._solve()
         self._log_determinant = square.log_determinant()
@@ -155,8 +157,10 @@ class CompiledEvidence:
         return self._fallback
 
 
-def evidence_of(kernel: Kernel, X: Array, y: Array) -> LogEvidence:
-    """:class:`CompiledEvidence` if the library knows the kernel, else :class:`Evidence`."""
+def evidence_of(kernel: Kernel, X: Array, y: Array, variances: Array | None = None) -> LogEvidence:
+    """:class:`CompiledEvidence` if the library knows the kernel and all noise is learnt, else :class:`Evidence`."""
+    if variances is not None:
+        return Evidence(kernel, X, y, variances)
     return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
 
 

@@ -38,7 +38,7 @@ def averaged_experts(
     if not plan.averages or not tied.regions.is_leaf or tied.regions.rows.size > _MOST_ROWS:
         return experts
     for k, (starts, gps) in enumerate(zip(tied.starts, tied.gps, strict=True)):
-        block = observed(tied.regions.rows, X, Y[:, k])
+        block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
         alternatives = _alternatives(plan.labels, starts, gps, X.shape[1])
@@ -78,7 +78,9 @@ def _alternatives(
     return alternatives
 
 
-def put_in(averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, X: Array, Y: Array) -> Experts:
+def put_in(
+    averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, X: Array, Y: Array, plan: Plan
+) -> Experts:
     """The experts with those of the root region replaced, which keep the evidence of all of them together.
 
     Other regions, if the root may also be cut, are compared with it by their evidence, and the tied parameters, which
@@ -87,7 +89,7 @@ def put_in(averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, 
     replaced = dict(experts)
     for k, drawn in averaged.items():
         key = id(tied.regions), k
-        block = observed(tied.regions.rows, X, Y[:, k])
+        block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         before = _log_total([(expert.gp, expert.log_correction) for expert in experts[key]], block)
         now = _log_total([(expert.gp, expert.log_correction) for expert in drawn], block)
         replaced[key] = [FreeExpert(expert.gp, expert.log_correction + before - now, expert.label) for expert in drawn]
@@ -99,6 +101,6 @@ def _expert(setting: Setting, count: int) -> FreeExpert:
     return FreeExpert(setting.gp, float(np.log(setting.share * count)) - setting.log_evidence, setting.label)
 
 
-def _log_total(experts: list[tuple[ExactGP, float]], block: tuple[Array, Array]) -> float:
-    values = [gp.condition(*block, keep_factor=False).log_evidence + factor for gp, factor in experts]
+def _log_total(experts: list[tuple[ExactGP, float]], block: Block) -> float:
+    values = [block.given_to(gp, keep_factor=False).log_evidence + factor for gp, factor in experts]
     return float(np.logaddexp.reduce(values)) - float(np.log(len(values)))

@@ -117,7 +117,7 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
     """Each alternative at the maximum of its posterior, but for those that some of the rows show to be hopeless."""
     n_rows = block[1].size
     step = -(-n_rows // _FEW_ROWS)
-    some = (np.ascontiguousarray(block[0][::step]), block[1][::step].copy())
+    some = block.every(step)
 
     def of_some(own: Alternative) -> tuple[float, Array]:
         """The log posterior of all rows at its maximum for some."""
