@@ -88,7 +88,7 @@ def _log_evidence(X: Array, y: Array, of: Transform) -> float:
     """Log density of y under a GP of the transformed, standardised values."""
     z = of.forward(y)
     scale = float(z.std())
-    start = ExactGP(SquaredExponential([1.0] * X.shape[1]), defaults.noise_parameter(1.0))
+    start = ExactGP(SquaredExponential([1.0] * X.shape[1]), defaults.noise_parameter(1.0, y.size))
     z = (z - z.mean()) / scale
     evidence = fit_gp(start, X, z, _EVALUATIONS).condition(X, z).log_evidence
     return float(evidence - y.size * np.log(scale) + of.log_slope(y).sum())
