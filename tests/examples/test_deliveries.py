@@ -24,7 +24,7 @@ def deliveries():
 
 def test_the_script_compares(deliveries, capsys, monkeypatch):
     monkeypatch.setattr(deliveries, "N_ABSURD", 2)
-    code = deliveries.main(["--seeds", "1", "--rows", "240"])
+    code = deliveries.main(["--seeds", "1", "--rows", "150"])
     told = capsys.readouterr().out
     assert code in (0, 1)  # 1: off on a toy
     assert "2 of 2 absurd outputs found" in told
