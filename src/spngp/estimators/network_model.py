@@ -19,7 +19,7 @@ from spngp.estimators.base import Regressor
 from spngp.estimators.completion import CompletedRows, completed_once
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_outputs
-from spngp.estimators.table_inputs import described, encoded
+from spngp.estimators.table_inputs import dense, described, encoded, refuse_lacking
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
 from spngp.network.placement import distinct_nodes
@@ -48,7 +48,11 @@ class NetworkModel(Regressor):
         return self
 
     def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
-        """Rows of inputs: of a table the numbers that its columns become, of an array the array."""
+        """Rows of inputs: of a table the numbers that its columns become, of an array the array.
+
+        Rows to learn from, which come with ``y``, lack no input that was never missing in the fit.
+        """
+        X = dense(X)
         if reset:
             columns = described(X, y, self.columns, self.unknown)
             if columns is not None and not columns.is_plain:
@@ -63,7 +67,10 @@ class NetworkModel(Regressor):
             validate_data(self, X, reset=False, skip_check_array=True)
         elif self.columns_.is_plain:
             return super()._checked_inputs(X, reset=False)
-        return encoded(X, self.columns_)
+        rows = encoded(X, self.columns_)
+        if y is not None:
+            refuse_lacking(rows, self.columns_)
+        return rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
