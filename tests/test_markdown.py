@@ -142,7 +142,9 @@ def test_the_quick_start_works_as_printed(tmp_path):
     assert "On 10 rows held out" in result.stdout
     assert result.stdout.splitlines()[-3] == "times,accel_mean,accel_std,accel_q0.05,accel_q0.5,accel_q0.95"
     assert (
-        (tmp_path / "predicted.csv").read_text().startswith("accel,accel_mean,accel_std,accel_low0.9,accel_high0.9\n")
+        (tmp_path / "predicted.csv")
+        .read_text()
+        .startswith("times,accel,accel_mean,accel_std,accel_low0.9,accel_high0.9\n")
     )
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert "\x1b" not in result.stdout

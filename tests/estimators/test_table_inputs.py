@@ -72,6 +72,20 @@ def test_an_unseen_level_has_a_wider_interval(fitted):
         strict.predict(X_new.assign(city="Salzburg"))
 
 
+def test_an_unseen_level_is_in_no_region_of_levels():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 20, 500)
+    effects = 3.0 * rng.normal(size=20)
+    X = pd.DataFrame({"a": rng.normal(size=500), "c": [f"level {i}" for i in level]})
+    model = SPNGPRegressor(max_leaf_size=100, random_state=0).fit(X, effects[level] + 0.1 * rng.normal(size=500))
+    at = model.columns_.input_names.index("c")
+    assert any(np.isfinite(record["low"][at]) for record in model.regions_)  # cut by sets of levels
+    assert "c in {" in " ".join(model.columns_.sides_text(model.regions_[0]["low"], model.regions_[0]["high"]))
+    mean, std = model.predict(pd.DataFrame({"a": [0.0], "c": ["new"]}), return_std=True)
+    assert abs(mean[0] - effects[level].mean()) < 1.0
+    assert 0.6 * effects.std() < std[0] < 2.0 * effects.std()
+
+
 def test_a_column_with_gaps_may_be_left_away(fitted):
     _, _, model = fitted
     X_new, _ = table(20, 4)
@@ -167,7 +181,7 @@ def test_given_kernels():
     X, y = table(60, 6)
     X = X[["km", "city"]]
     model = GPRegressor(SquaredExponential([1.0, 1.0]), hyperparameters="fixed").fit(X, y)
-    assert model.network_.kernel.levels == (0, 5)
+    assert model.network_.kernel.levels == (0, 8)
     with pytest.raises(ValueError, match="need kernels of SquaredExponential, Matern and Constant"):
         GPRegressor(Linear()).fit(X, y)
 

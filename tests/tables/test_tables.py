@@ -102,9 +102,9 @@ def test_columns_that_are_not_numbers(write):
     assert names[:5] == ["when", "when.weekday", "when.hour", "when.year", "when.dayofyear"]
     assert names[5:] == ["size", "colour", "flag"]
     assert inputs == [
-        [19723.0, 0.0, 0.0, 2024.0, 1.0, 0.0, 1.0, 1.0],
+        [19723.0, 0.0, 0.0, 2024.0, 1.0, 0.0, 2.0, 1.0],
         [19724.5, 1.0, 12.0, 2024.0, 2.0, 2.0, 0.0, 0.0],
-        [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 1.0, 1.0],
+        [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 2.0, 1.0],
     ]
 
 

@@ -122,12 +122,12 @@ def _category(name: str, values: Values, ranks: Array) -> Column:
     sums = np.bincount(codes, np.where(np.isnan(ranks), 0.5, ranks) - 0.5)
     order = np.argsort(sums / (counts + 1.0), kind="stable")
     below = np.cumsum(counts[order])
-    unseen = int(np.searchsorted(below, 0.5 * len(texts), side="left")) + 1
+    unseen = 2 * int(np.searchsorted(below, 0.5 * len(texts), side="left")) + 1
     return Column(
         name,
         "category",
         levels=tuple(str(level) for level in distinct[order]),
-        unseen=min(unseen, distinct.size),
+        unseen=unseen,
         gaps=any(text is None for text in values.texts),
     )
 

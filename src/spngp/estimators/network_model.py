@@ -92,7 +92,7 @@ class NetworkModel(Regressor):
 
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
         """One for each batch of rows."""
-        completed = [CompletedRows.of(rows, self.X_train_) for rows in self._rows(X)]
+        completed = self._completed(X)
         mixtures = [
             part.merged(self.network_.predict_dist(part.rows, latent, n_jobs=self.n_jobs)) for part in completed
         ]
@@ -125,11 +125,19 @@ class NetworkModel(Regressor):
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
-            completed = [CompletedRows.of(rows, self.X_train_) for rows in self._rows(X)]
+            completed = self._completed(X)
             parts = [
                 part.averaged(prediction.average(self.network_, part.rows, value, self.n_jobs)) for part in completed
             ]
         return np.concatenate(parts)
+
+    def _completed(self, X: Any) -> list[CompletedRows]:
+        """Rows to predict in batches, those that lack something completed by rows of the fit."""
+        categories = [j for j, count in enumerate(self.columns_.level_counts) if count > 2]
+        if categories:
+            cut = {axis for _, box, _ in self.network_.responsibilities() for axis, _, _ in box.sides}
+            categories = [j for j in categories if j in cut]
+        return [CompletedRows.of(rows, self.X_train_, categories) for rows in self._rows(X)]
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)
