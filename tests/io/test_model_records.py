@@ -19,7 +19,7 @@ from spngp.io.models import SCHEMA, packed, unpacked
 from spngp.io.tensors import TensorFile, checksum, write
 from spngp.kernels import Constant, Linear, Matern, Parameter, Periodic, Polynomial, RationalQuadratic
 from spngp.structure import Compact
-from spngp.tables.schema import Column, TableSchema
+from spngp.tables.schema import TableSchema
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(-2.0, 2.0, (14, 2))
@@ -31,10 +31,9 @@ X_NEW = RNG.uniform(-3.0, 3.0, (5, 2))
 def _with_table():
     import pandas as pd
 
-    frame = pd.DataFrame(X, columns=["width", "city=Graz"])
+    frame = pd.DataFrame(X, columns=["width", "height"])
     model = SPNGPRegressor(Matern(1.5), max_leaf_size=8, hyperparameters="fixed", random_state=0).fit(frame, Y[:, 0])
-    columns = (Column("width", fill=(0.5,)), Column("city", "one-hot", ("Graz",), fill=(1.0,)))
-    model.table_ = TableSchema(columns, ("price",))
+    model.table_ = TableSchema(("price",))
     return model
 
 

@@ -8,6 +8,8 @@ import typer
 
 from spngp.cli.settings import estimator_parameters, fit_settings, with_settings
 
+_ABSURD = 100.0  # standard deviations: a value so far off is an error, and would be all that scores tell about
+
 
 @with_settings
 def fit(
@@ -51,10 +53,10 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     from spngp import SPNGPRegressor
 
     started = time.perf_counter()
-    name, schema, X, Y, left_out, facts = _rows(data, settings)
+    name, schema, declared, X, Y, left_out, facts = _rows(data, settings)
 
     def fitted(rows: Any) -> SPNGPRegressor:
-        model = SPNGPRegressor(**estimator_parameters(settings), verbose=0 if quiet else 1)
+        model = SPNGPRegressor(**estimator_parameters(settings), columns=declared, verbose=0 if quiet else 1)
         known = {fact: values[rows] for fact, values in facts.items()}
         return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows], **known)
 
@@ -76,7 +78,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     return {
         "data": name,
         "rows": int(Y.shape[0]),
-        "inputs": schema.input_names,
+        "inputs": model.columns_.input_names,
         "targets": list(schema.targets),
         "held_out": held_out,
         "regions": len({(*record["low"], *record["high"]) for record in experts}),
@@ -88,8 +90,8 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     }
 
 
-def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, dict[str, Any]]:
-    """The table's name, its schema, inputs and targets of rows with a target, the numbers of rows without, and facts.
+def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any, dict[str, Any]]:
+    """The table's name and schema, declared columns, inputs and targets, the numbers of rows without a target, facts.
 
     Facts are what ``fit`` is told about rows besides, by its names.
     """
@@ -98,8 +100,9 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, dict[str, 
     from spngp._support.wording import counted
     from spngp.cli.row_facts import fact_columns, row_facts
     from spngp.cli.terminal import note
+    from spngp.tables.guessing import options
     from spngp.tables.reading import Source
-    from spngp.tables.schema import Declaration, learn_schema
+    from spngp.tables.schema import Declaration, TableSchema, learn_table
     from spngp.tables.values import Reader
 
     source = Source(data)
@@ -107,16 +110,24 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, dict[str, 
         targets=settings.target,
         features=settings.features,
         ids=[*settings.id, *fact_columns(settings)],
-        one_hot=settings.one_hot,
+        numbers=settings.number,
+        categories=settings.category,
         ordinal=settings.ordinal,
         dates=settings.date,
         date_format=settings.date_format,
-        impute=settings.impute,
     )
     declaration.check(source.columns, source.name)
     table, reader = source.table(), Reader(source.name, source.decimal)
-    schema = learn_schema(declaration, table, reader)
-    X, Y = schema.inputs(table, reader), schema.outputs(table, reader)
+    schema = TableSchema(tuple(declaration.targets), declaration.date_format)
+    X, guessed = learn_table(declaration, table, reader)
+    if guessed:
+        note(f"spngp: {source.name}: guessed {options(guessed)}")
+    ids = [name for name, role in guessed.items() if role == "id"]
+    if ids:
+        like, it = ("they look like identifiers", "them") if len(ids) > 1 else ("it looks like an identifier", "it")
+        listed = ", ".join(map(repr, ids))
+        note(f"spngp: {source.name}: left out, as {like}: {listed}; --category or --number takes {it} in")
+    Y = schema.outputs(table, reader)
     facts = row_facts(table, reader, settings)
     known = ~np.isnan(Y).all(axis=1)
     _check_targets(Y, schema.targets, source.name)
@@ -126,18 +137,28 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, dict[str, 
         note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
     facts = {fact: values[known] for fact, values in facts.items()}
-    return source.name, schema, X, Y, np.flatnonzero(~known), facts
+    declared = declaration.orders_and_parts or None
+    return source.name, schema, declared, X, Y, np.flatnonzero(~known), facts
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:
     """For each target, how well rows that the model has not seen are predicted; None if none of them has it."""
+    import numpy as np
+
     from spngp import metrics
     from spngp._support.outputs import one_output
+    from spngp._support.wording import counted
     from spngp.cli.scores import record
+    from spngp.cli.terminal import note
 
     mixture, found = model.predict_dist(X), {}
     for k, name in enumerate(targets):
-        scores = metrics.scores(one_output(mixture, k), Y[:, k])
+        one = one_output(mixture, k)
+        absurd = np.abs(Y[:, k] - one.mean) > _ABSURD * one.std
+        if absurd.any():
+            which = f"{counted(int(absurd.sum()), 'value')} of {name!r} held out, {_ABSURD:g} or more"
+            note(f"spngp: {which} standard deviations from the prediction, not counted in the scores")
+        scores = metrics.scores(one, np.where(absurd, np.nan, Y[:, k]))
         found[name] = record(scores) if scores.n else None
     return found
 

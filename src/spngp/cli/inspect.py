@@ -42,9 +42,8 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         raise ValueError(f"{path} holds a {type(model).__name__}; only SPNGPRegressor and GPRegressor have regions")
 
     schema = getattr(model, "table_", None)
-    names = getattr(model, "feature_names_in_", None)
-    inputs = [f"x{i}" for i in range(model.n_features_in_)] if names is None else [str(name) for name in names]
-    known = schema if isinstance(schema, TableSchema) else TableSchema((), ())
+    inputs = model.columns_.input_names
+    known = schema if isinstance(schema, TableSchema) else TableSchema()
     targets = target_names(known, model.n_outputs_)
     records = sorted(model.regions_, key=lambda record: (-record["weight"], record["output"]))
     return {
@@ -54,12 +53,19 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "settings": {name: _simple(value) for name, value in model.get_params().items()},
         "inputs": inputs,
         "targets": targets,
-        "columns": [asdict(column) for column in known.columns],
+        "columns": [asdict(column) for column in model.columns_.columns],
         "rows": int(model.X_train_.shape[0]),
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
-        "experts": [{**record, "output": targets[record["output"]]} for record in records],
+        "experts": [
+            {
+                **record,
+                "output": targets[record["output"]],
+                "where": ", ".join(model.columns_.sides_text(record["low"], record["high"])) or "everywhere",
+            }
+            for record in records
+        ],
     }
 
 
@@ -105,14 +111,7 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
             ("input", "mean, alone", "mean, in all", "log std, alone", "log std, in all"),
             [(record["input"], *map(_share(record), _SHARES)) for record in records],
         )
-    columns = [column for column in facts["columns"] if column["kind"] != "number"]
-    if columns:
-        print_table(
-            "Columns that are not plain numbers",
-            ("column", "kind", "becomes"),
-            [(c["name"], c["kind"], shortened(c["categories"] or c["parts"])) for c in columns],
-            text_columns=3,
-        )
+    _show_columns(facts["columns"])
     shown = facts["experts"][: max(n_experts, 0)]
     if shown:
         print_table(
@@ -120,7 +119,7 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
             ("where", "kernel", "rows", "context", "noise std", "weight"),
             [
                 (
-                    _where(expert, facts["inputs"]) + (f", {expert['output']}" if len(facts["targets"]) > 1 else ""),
+                    expert["where"] + (f", {expert['output']}" if len(facts["targets"]) > 1 else ""),
                     letters[expert["kernel"]],
                     expert["rows"],
                     expert["context_rows"],
@@ -140,13 +139,22 @@ def _share(record: dict[str, Any]) -> Callable[[str], str]:
     return lambda name: f"{100 * record[name]:.1f} ± {100 * record[f'{name}_error']:.1f}"
 
 
+def _show_columns(columns: list[dict[str, Any]]) -> None:
+    from spngp.cli.terminal import print_table, shortened
+
+    special = [column for column in columns if column["kind"] != "number" or column["gaps"]]
+    if special:
+        print_table(
+            "Columns that are not plain numbers",
+            ("column", "kind", "levels or parts", "gaps"),
+            [
+                (c["name"], c["kind"], shortened(c["levels"] or c["parts"]), "yes" if c["gaps"] else "no")
+                for c in special
+            ],
+            text_columns=4,
+        )
+
+
 def _letter(i: int) -> str:
     """A short name for a kernel, whose own may fill a line: A to Z, then AA and so on."""
     return (_letter(i // 26 - 1) if i >= 26 else "") + chr(ord("A") + i % 26)
-
-
-def _where(expert: dict[str, Any], inputs: list[str]) -> str:
-    """The expert's box in words."""
-    from spngp.box import sides_text
-
-    return ", ".join(sides_text(expert["low"], expert["high"], inputs, "{:.3g}".format)) or "everywhere"

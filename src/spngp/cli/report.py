@@ -14,7 +14,6 @@ def report(
     ] = None,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write.")] = "report.html",
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Heading of the page.")] = None,
-    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write even over a model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -24,7 +23,7 @@ def report(
     """
     import numpy as np
 
-    from spngp.cli.opening import TableForModel, open_model, target_names
+    from spngp.cli.opening import TableForModel, open_model, target_names, tell_absent
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, megabytes, note, print_json
     from spngp.report import write_report
@@ -35,10 +34,11 @@ def report(
         check_printing()
     estimator = open_model(model)
     X = y = None
-    schema = getattr(estimator, "table_", TableSchema((), ()))
+    schema = getattr(estimator, "table_", TableSchema())
     if data is not None:
-        table = TableForModel(data, estimator, targets=True, impute=impute)
+        table = TableForModel(data, estimator, targets=True)
         batches, schema = list(table.batches(100_000)), table.schema
+        tell_absent(table)
         X = np.concatenate([np.asarray(batch.inputs) for batch in batches])
         Y = np.concatenate([batch.outputs for batch in batches if batch.outputs is not None])
         y = Y[:, 0] if estimator.y_ndim_ == 1 else Y

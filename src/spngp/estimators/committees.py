@@ -124,7 +124,7 @@ class _Committee(Regressor):
             X, Y, V = X[order := canonical_order(X, Y)], Y[order], None if V is None else V[order]
             scaling = Scaling.of(X, Y, standardised=self.kernel is None)
             check_outputs(Y, scaling.units, scaling.output_spreads)
-            starts = templates(self.kernel, lambda d: [defaults.traditional_kernel(d)], self.noise_variance, scaling)
+            starts = templates(self.kernel, defaults.traditional_kernels, self.noise_variance, scaling)
             if len(starts[0]) != 1:
                 raise ValueError(f"kernel must be one kernel, got a list of {len(starts[0])}")
             rng = as_generator(self.random_state)

@@ -7,20 +7,24 @@ from dataclasses import asdict, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.progress import Progress
 from spngp._support.row_counts import repeated
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
+from spngp.columns import InputColumns
+from spngp.columns.frames import as_table
 from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
+from spngp.estimators.completion import CompletedRows, completed_once
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
 from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
+from spngp.estimators.table_inputs import dense, described, encoded, refuse_lacking
 from spngp.estimators.targets import check_target, transformed, transforms_for
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
@@ -38,6 +42,7 @@ class NetworkModel(Regressor):
     _learnt: Learnt
     kernel_names_: list[str]
     targets_: list[Any]  # of Transform, one per output
+    columns_: InputColumns
 
     @property
     def _is_transformed(self) -> bool:
@@ -51,7 +56,8 @@ class NetworkModel(Regressor):
             model.targets_ = transforms_for(self.target, X, Y, type(self).__name__)
             Y = transformed(Y, model.targets_)
             order = canonical_order(X, Y)
-            scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None)
+            levels = model.columns_.level_counts
+            scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
             check_outputs(Y, scaling.units, scaling.output_spreads)
             plan = request.plan(scaling)
             if variances is not None:
@@ -61,6 +67,31 @@ class NetworkModel(Regressor):
             model._learnt = learnt.with_rows_in(np.argsort(order))
             model.kernel_names_ = _kernel_names(plan.labels, learnt.prior)
         return self
+
+    def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
+        """Rows of inputs: of a table the numbers that its columns become, of an array the array.
+
+        Rows to learn from, which come with ``y``, lack no input that was never missing in the fit.
+        """
+        X = dense(X)
+        if reset:
+            columns = described(X, y, self.columns, self.unknown)
+            if columns is not None and not columns.is_plain:
+                validate_data(self, X, reset=True, skip_check_array=True)  # names and number of columns
+                self.columns_ = columns
+                return columns.encode(X)
+            X = super()._checked_inputs(X, reset=True)
+            self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
+            return X
+        named = as_table(X) is not None and hasattr(self, "feature_names_in_")
+        if self.columns_.is_plain and named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        elif self.columns_.is_plain:
+            return super()._checked_inputs(X, reset=False)
+        rows = encoded(X, self.columns_)
+        if y is not None:
+            refuse_lacking(rows, self.columns_)
+        return rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
@@ -107,23 +138,25 @@ class NetworkModel(Regressor):
 
     def _mixtures(self, X: Any, latent: bool) -> list[Distribution]:
         """One for each batch of rows."""
-        return [self._mixture(rows, latent) for rows in self._rows(X)]
+        return [self._mixture(part, latent) for part in self._completed(X)]
 
-    def _mixture(self, rows: Array, latent: bool) -> Distribution:
+    def _mixture(self, part: CompletedRows, latent: bool) -> Distribution:
         """Of checked rows."""
         mixture: Distribution
         if self._is_transformed:
-            shaped, plain = prediction.predict_dist_and_moments(self.network_, rows, latent, self.n_jobs)
-            mixture = TransformedMixture(shaped, tuple(self.targets_), plain, by_output=self.n_outputs_ > 1)
+            shaped, plain = prediction.predict_dist_and_moments(self.network_, part.rows, latent, self.n_jobs)
+            by_output = self.n_outputs_ > 1
+            mixture = TransformedMixture(part.merged(shaped), tuple(self.targets_), part.merged(plain), by_output)
         else:
-            mixture = self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs)
+            mixture = part.merged(self.network_.predict_dist(part.rows, latent, n_jobs=self.n_jobs))
         return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
         now, n_samples = self._snapshot(), as_count(n_samples, "n_samples", 0)
-        rows = np.concatenate(now._rows(X))
-        draws = now.network_.sample(rows, n_samples, random_state, latent)
+        rng = as_generator(random_state)
+        rows = completed_once(np.concatenate(now._rows(X)), now.X_train_, rng)
+        draws = now.network_.sample(rows, n_samples, rng, latent)
         draws = draws.reshape(rows.shape[0], now.n_outputs_, n_samples)
         draws = np.stack([of.inverse(draws[:, k]) for k, of in enumerate(now.targets_)], axis=1)
         return now._shaped(draws)
@@ -188,7 +221,7 @@ class NetworkModel(Regressor):
         names = names if len(names) == rows.shape[1] else [f"x{j}" for j in range(rows.shape[1])]
 
         def predict(some: Array) -> Array:
-            mixture = now._mixture(some, latent=False)
+            mixture = now._mixture(now._complete(some), latent=False)
             moments = np.stack([mixture.mean, np.log(np.maximum(mixture.std, np.finfo(np.float64).tiny))], axis=-1)
             return moments.reshape(some.shape[0], now.n_outputs_, 2)
 
@@ -232,8 +265,22 @@ class NetworkModel(Regressor):
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
-            parts = [prediction.average(self.network_, rows, value, self.n_jobs) for rows in self._rows(X)]
+            completed = self._completed(X)
+            parts = [
+                part.averaged(prediction.average(self.network_, part.rows, value, self.n_jobs)) for part in completed
+            ]
         return np.concatenate(parts)
+
+    def _completed(self, X: Any) -> list[CompletedRows]:
+        """Rows to predict in batches, those that lack something completed by rows of the fit."""
+        return [self._complete(rows) for rows in self._rows(X)]
+
+    def _complete(self, rows: Array) -> CompletedRows:
+        categories = [j for j, count in enumerate(self.columns_.level_counts) if count > 2]
+        if categories:
+            cut = {axis for _, box, _ in self.network_.responsibilities() for axis, _, _ in box.sides}
+            categories = [j for j in categories if j in cut]
+        return CompletedRows.of(rows, self.X_train_, categories)
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)
@@ -311,7 +358,7 @@ class NetworkModel(Regressor):
         """
         records, shapes = [], self.noise_shapes_
         for leaf, box, weight in self.network_.responsibilities():
-            low, high = box.corners(self.n_features_in_)
+            low, high = box.corners(self.X_train_.shape[1])
             table = leaf.kernel.parameters
             records.append(
                 {

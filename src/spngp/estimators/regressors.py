@@ -89,6 +89,13 @@ class SPNGPRegressor(NetworkModel):
         - "log": the logarithm, for outputs that are positive, and then so is everything predicted.
         - "auto": the logarithm or y itself, for each output by the evidence.
         - An increasing transformer of scikit-learn's, such as ``PowerTransformer()``; such a model cannot be saved.
+    columns : dict, optional
+        What the types of a table's columns do not say: ``{"store": "category"}`` for numbers that are levels,
+        ``{"size": ["S", "M", "L"]}`` for levels in their order, ``{"when": ["days", "week"]}`` for the parts that a
+        date becomes, ``{"row": "ignored"}`` for a column that is no input.
+    unknown : {"prior", "error"}
+        What to do with a level of a category that was not seen in the fit: predict it as a further level, of which only
+        the prior over levels is known, or refuse it.
     memory_limit : float, optional
         Gigabytes that the model may hold; by default a fifth of the machine's memory, with at most one gigabyte of
         Cholesky factors. An expert whose factor does not fit computes it again whenever a variance is asked for. The
@@ -104,6 +111,8 @@ class SPNGPRegressor(NetworkModel):
 
     Attributes
     ----------
+    columns_ : InputColumns
+        What the columns of X are, and how they become inputs.
     network_ : Node
         The posterior network, in the units of X and y; it predicts what the model predicts.
     log_evidence_ : float
@@ -146,6 +155,8 @@ class SPNGPRegressor(NetworkModel):
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
         "target": "no_validation",
+        "columns": [dict, None],
+        "unknown": [Words("prior", "error")],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -166,6 +177,8 @@ class SPNGPRegressor(NetworkModel):
         noise_shape: str = "learnt",
         outliers: str = "doubt",
         target: Any = None,
+        columns: dict[str, Any] | None = None,
+        unknown: str = "prior",
         memory_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -182,6 +195,8 @@ class SPNGPRegressor(NetworkModel):
         self.noise_shape = noise_shape
         self.outliers = outliers
         self.target = target
+        self.columns = columns
+        self.unknown = unknown
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -279,7 +294,7 @@ class GPRegressor(NetworkModel):
         input, which is learnt on standardised rows.
     hyperparameters : {"tied", "fixed"}
         "tied": learnt, by maximising the evidence. "fixed": the values that the kernel was given.
-    noise_variance, noise_shape, outliers, target, n_jobs, random_state, verbose
+    noise_variance, noise_shape, outliers, target, columns, unknown, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -298,6 +313,8 @@ class GPRegressor(NetworkModel):
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
         "target": "no_validation",
+        "columns": [dict, None],
+        "unknown": [Words("prior", "error")],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -312,6 +329,8 @@ class GPRegressor(NetworkModel):
         noise_shape: str = "learnt",
         outliers: str = "doubt",
         target: Any = None,
+        columns: dict[str, Any] | None = None,
+        unknown: str = "prior",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -322,6 +341,8 @@ class GPRegressor(NetworkModel):
         self.noise_shape = noise_shape
         self.outliers = outliers
         self.target = target
+        self.columns = columns
+        self.unknown = unknown
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -334,7 +355,7 @@ class GPRegressor(NetworkModel):
         """
         request = Request(
             kernels=self.kernel,
-            default_kernels=lambda d: [defaults.traditional_kernel(d)],
+            default_kernels=defaults.traditional_kernels,
             strategy=Compact(np.iinfo(np.intp).max),
             searches=False,
             chooses_cuts=False,

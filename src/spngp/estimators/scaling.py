@@ -66,6 +66,8 @@ class Scaling:
         For each output, the distance from zero beyond which it is out of all proportion.
     n_rows : int
         Number of rows.
+    levels : tuple of int
+        For each input of codes the number of its levels, 0 for numbers; empty if all inputs are numbers.
     """
 
     units: Units
@@ -73,19 +75,29 @@ class Scaling:
     output_spreads: Array
     reach: Array
     n_rows: int
+    levels: tuple[int, ...] = ()
 
     @staticmethod
-    def of(X: Array, Y: Array, standardised: bool) -> Scaling:
+    def of(X: Array, Y: Array, standardised: bool, levels: tuple[int, ...] = ()) -> Scaling:
         """From rows in the units of the user; values too large or too small to compute with raise an error."""
         _check_sizes(X)
-        inputs, outputs = Columns.of(X), _outputs(X, Y)
+        inputs, outputs = _inputs(X, levels), _outputs(X, Y)
         _check_spreads(outputs)
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
-            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach, X.shape[0])
+            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach, X.shape[0], levels)
         _check_input_spreads(inputs.scale)
         units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
-        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, X.shape[0])
+        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, X.shape[0], levels)
+
+
+def _inputs(X: Array, levels: tuple[int, ...]) -> Columns:
+    """Codes of levels stay as they are."""
+    columns = Columns.of(X)
+    if not levels:
+        return columns
+    coded = np.array(levels) > 0
+    return replace(columns, mean=np.where(coded, 0.0, columns.mean), scale=np.where(coded, 1.0, columns.scale))
 
 
 def _outputs(X: Array, Y: Array) -> Columns:
@@ -130,8 +142,9 @@ def check_inputs(X: Array, units: Units) -> None:
     """Raise an error if the distance of an input from the rows learnt from overflows."""
     with np.errstate(over="ignore"):
         Z = units.inputs.apply(X)
-    if not np.isfinite(Z).all():
-        i, j = np.argwhere(~np.isfinite(Z))[0]
+    too_far = ~np.isfinite(Z) & ~np.isnan(X)  # a missing input is no distance
+    if too_far.any():
+        i, j = np.argwhere(too_far)[0]
         raise ValueError(
             f"X holds {X[i, j]:g} in row {i}, column {j}, which is too far from the rows learnt from (about "
             f"{units.inputs.mean[j]:g} ± {units.inputs.scale[j]:g}) to compute with"

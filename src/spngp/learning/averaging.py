@@ -14,6 +14,7 @@ from spngp.learning.blocks import observed
 from spngp.learning.defaults import simple_kernels
 from spngp.learning.experts import Experts
 from spngp.learning.laplace import FreeExpert
+from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
 from spngp.learning.search import evenly, evidence
 from spngp.learning.settings import Alternative, Setting, best_theta, learn_settings
@@ -41,9 +42,11 @@ def averaged_experts(
         block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
-        alternatives = _alternatives(plan.labels, starts, gps, X.shape[1])
+        alternatives = _alternatives(plan.labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
         if block[1].size > _MANY_ROWS:
-            if not _hardly_anything(alternatives[:2], gps, evenly(block, _MANY_ROWS // 2)):
+            if not _hardly_anything(
+                [own for own in alternatives if own.weight > 1.0], gps, evenly(block, _MANY_ROWS // 2)
+            ):
                 continue
             alternatives = [own for own in alternatives if own.found is not own.prior or own.prior.theta.size <= 3]
         settings = learn_settings(alternatives, block, rng, plan.n_jobs)
@@ -59,7 +62,7 @@ def _hardly_anything(simple: Sequence[Alternative], gps: Sequence[ExactGP], some
 
 
 def _alternatives(
-    labels: Sequence[str], starts: Sequence[ExactGP], gps: Sequence[ExactGP], d: int
+    labels: Sequence[str], starts: Sequence[ExactGP], gps: Sequence[ExactGP], simple: Sequence[tuple[str, Kernel]]
 ) -> list[Alternative]:
     """Simple kernels and those of the tied stage, each with an unknown constant, since y is centred on its own mean."""
     low, high = np.exp(starts[0].bounds[-1])
@@ -69,7 +72,7 @@ def _alternatives(
 
     only_noise = ExactGP(Constant(Parameter(1.0, fixed=True)), Parameter(1.0, (low, high)))
     alternatives = [Alternative("Constant", only_noise, only_noise, _SIMPLE_WEIGHT)]
-    for label, kernel in simple_kernels(d):
+    for label, kernel in simple:
         gp = with_constant(kernel, _USUAL_NOISE)
         alternatives.append(Alternative(label, gp, gp, _SIMPLE_WEIGHT if label == "Linear" else 1.0))
     for label, start, gp in zip(labels, starts, gps, strict=True):
