@@ -43,7 +43,6 @@ def crps(mixture: Distribution, y: Any) -> float:
         >>> import numpy as np
         >>> from spngp.metrics import crps
         >>> from spngp.predictive import GaussianMixture
-    from spngp.transformed import TransformedMixture
         >>> standard_normal = GaussianMixture(np.zeros((1, 1)), np.zeros((1, 1)), np.ones((1, 1)))
         >>> round(crps(standard_normal, [0.0]), 4)
         0.2337
@@ -141,7 +140,6 @@ def scores(mixture: Distribution, y: Any, levels: Sequence[float] = LEVELS) -> S
         >>> import numpy as np
         >>> from spngp.metrics import scores
         >>> from spngp.predictive import GaussianMixture
-    from spngp.transformed import TransformedMixture
         >>> standard_normal = GaussianMixture(np.zeros((3, 1)), np.zeros((3, 1)), np.ones((3, 1)))
         >>> found = scores(standard_normal, [-1.0, 1.0, 3.0])
         >>> round(found.rmse, 3), round(found.coverage[0.95], 3)

@@ -46,6 +46,7 @@ class NetworkModel(Regressor):
 
     @property
     def _is_transformed(self) -> bool:
+        check_is_fitted(self)
         return not all(isinstance(of, Unchanged) for of in self.targets_)
 
     def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
