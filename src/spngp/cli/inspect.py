@@ -6,13 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
+_TOLD = 3  # regions whose settings are told in words
+
 
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit or model.save.")],
-    experts: Annotated[int, typer.Option(metavar="N", help="How many experts to list, weightiest first.")] = 12,
+    experts: Annotated[
+        int,
+        typer.Option(metavar="N", help="How many experts to list, weightiest first; settings of one kernel are one."),
+    ] = 12,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every expert.")] = False,
 ) -> None:
-    """Show a model's settings, inputs, regions, experts, evidence and kernel weights."""
+    """Show a model's settings, inputs and what they matter, regions, experts, evidence and kernel weights."""
     from spngp.cli.opening import open_model
     from spngp.cli.terminal import print_json
 
@@ -27,6 +32,8 @@ def inspect(
 def _facts(path: str, model: Any) -> dict[str, Any]:
     import os
     from dataclasses import asdict
+
+    import numpy as np
 
     from spngp.cli.opening import target_names
     from spngp.tables.schema import TableSchema
@@ -51,6 +58,9 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "rows": int(model.X_train_.shape[0]),
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
+        "in_doubt": [{"row": int(row) + 1, "target": targets[output]} for row, output in model.outliers_],
+        "spans": np.ptp(model.X_train_, axis=0),
+        "importances": _importances(model, targets),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
         "experts": [{**record, "output": targets[record["output"]]} for record in records],
     }
@@ -82,9 +92,11 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
             "regions": facts["regions"],
             "experts": len(facts["experts"]),
             "log evidence": facts["log_evidence"],
+            "in doubt": _in_doubt(facts),
             "settings": ", ".join(f"{name}={value}" for name, value in changed.items()),
         },
     )
+    _show_importances(facts)
     letters = {name: _letter(i) for i, name in enumerate(facts["kernel_weights"])}
     print_table(
         "Kernels, by the share of rows they explain",
@@ -100,24 +112,87 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
             [(c["name"], c["kind"], shortened(c["categories"] or c["parts"])) for c in columns],
             text_columns=3,
         )
-    shown = facts["experts"][: max(n_experts, 0)]
-    if shown:
+    _show_experts(facts, letters, n_experts)
+
+
+def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int) -> None:
+    """The experts, weightiest first: those of one kernel in one region on one line, however many settings it has."""
+    from spngp.cli.terminal import print_line, print_table, shown
+    from spngp.plotting.settings import grouped, in_words
+
+    regions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for expert in facts["experts"]:
+        regions.setdefault((expert["output"], *expert["low"], *expert["high"]), []).append(expert)
+    lines = [
+        (group.share * sum(expert["weight"] for expert in experts), experts[0], group)
+        for experts in regions.values()
+        for group in grouped(experts)
+    ]
+    lines = sorted(lines, key=lambda line: -line[0])[: max(n_experts, 0)]
+    if not lines:
+        return
+    several = any(len(grouped(experts)) < len(experts) for experts in regions.values())
+    n_lines = sum(len(grouped(experts)) for experts in regions.values())
+    print_table(
+        f"Experts ({len(lines)} of {n_lines}, by weight)",
+        ("where", "kernel", *(("settings",) if several else ()), "rows", "context", "noise std", "weight"),
+        [
+            (
+                _where(first, facts["inputs"]) + (f", {first['output']}" if len(facts["targets"]) > 1 else ""),
+                letters[group.label],
+                *((group.count,) if several else ()),
+                first["rows"],
+                group.context_rows,
+                group.noise_std.text(shown),
+                f"{weight:.1%}",
+            )
+            for weight, first, group in lines
+        ],
+        text_columns=2,
+    )
+    if several:
+        for experts in list(regions.values())[:_TOLD]:
+            if len(grouped(experts)) < len(experts):
+                words = in_words(experts, facts["inputs"], letters, "{:.3g}".format, facts["spans"])
+                print_line(f"{_where(experts[0], facts['inputs'])}: {words}", wrap=True)
+
+
+def _show_importances(facts: dict[str, Any]) -> None:
+    from spngp.cli.terminal import print_table
+
+    for target, found in facts["importances"].items():
+        of = f" to {target}" if len(facts["importances"]) > 1 else ""
         print_table(
-            f"Experts ({len(shown)} of {len(facts['experts'])}, by weight)",
-            ("where", "kernel", "rows", "context", "noise std", "weight"),
-            [
-                (
-                    _where(expert, facts["inputs"]) + (f", {expert['output']}" if len(facts["targets"]) > 1 else ""),
-                    letters[expert["kernel"]],
-                    expert["rows"],
-                    expert["context_rows"],
-                    expert["noise_std"],
-                    f"{expert['weight']:.1%}",
-                )
-                for expert in shown
-            ],
-            text_columns=2,
+            f"Columns by what they matter{of}: share of the variance of predictions lost without them",
+            ("column", "share", "± (standard error)"),
+            [(name, f"{item['share']:.1%}", f"{item['error']:.1%}") for name, item in list(found.items())[:12]],
         )
+
+
+def _importances(model: Any, targets: list[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """For each target the columns, most important first."""
+    from dataclasses import asdict
+
+    from spngp.report.columns import columns_of
+    from spngp.report.importance import importances
+
+    columns = [column for column in columns_of(model, model.X_train_) if not column.part]
+    found = {}
+    for target, items in zip(targets, importances(model, model.X_train_, columns), strict=True):
+        pairs = sorted(zip(columns, items, strict=True), key=lambda pair: -pair[1].share)
+        found[target] = {column.name: asdict(item) for column, item in pairs}
+    return found
+
+
+def _in_doubt(facts: dict[str, Any]) -> str:
+    """The rows whose output the model does not trust."""
+    from spngp.cli.terminal import shortened
+
+    if not facts["in_doubt"]:
+        return "no row"
+    several = len(facts["targets"]) > 1
+    rows = [f"{item['row']:,}" + (f" ({item['target']})" if several else "") for item in facts["in_doubt"]]
+    return f"{'row' if len(rows) == 1 else 'rows'} {shortened(rows, 20)} of the table, counted from 1"
 
 
 def _letter(i: int) -> str:

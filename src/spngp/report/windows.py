@@ -1,0 +1,93 @@
+"""Groups of rows along a column: one for each value if there are few, else windows that overlap.
+
+Whatever a page shows along a column is an average over rows that occur, so inputs that go together stay together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spngp._support.types import Array, Indices
+from spngp.report.columns import Column
+
+_FEW_VALUES = 12  # distinct numbers that get a group each
+_MOST_LEVELS = 30  # levels shown, those with most rows
+_POSITIONS = 32
+_LEAST_ROWS, _SHARE = 20, 1 / 6  # rows of a window
+_GAP = 0.12  # share of the range without any row that interrupts a line
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Groups of rows in the order of their values.
+
+    Attributes
+    ----------
+    at : ndarray of shape (m,)
+        Where each group stands: the mean value of its rows.
+    weights : ndarray of shape (m, n)
+        Of the rows in each group; they add up to one.
+    breaks : list of int
+        Groups before which no rows occur for a while.
+    distinct : bool
+        Whether each group has one value.
+    left : int
+        Levels that are not shown.
+    """
+
+    at: Array
+    weights: Array
+    breaks: list[int]
+    distinct: bool
+    left: int = 0
+
+    def spread(self) -> Array:
+        """How many rows' worth each average has."""
+        return 1.0 / np.square(self.weights).sum(axis=1)
+
+
+def windows(column: Column, values: Array) -> Windows:
+    """The groups along one column, for the value of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.report.columns import Column
+    >>> from spngp.report.windows import windows
+    >>> found = windows(Column("size", "ordered", (0,), ("S", "M", "L")), np.array([0.0, 2.0, 2.0]))
+    >>> found.at.tolist(), found.weights.tolist()
+    ([0.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    if column.has_levels or distinct.size <= _FEW_VALUES:
+        kept = np.sort(np.argsort(-counts, kind="stable")[:_MOST_LEVELS])
+        weights = (values[np.newaxis, :] == distinct[kept, np.newaxis]) / counts[kept, np.newaxis]
+        return Windows(distinct[kept], weights, [], True, distinct.size - kept.size)
+    order = np.argsort(values, kind="stable")
+    n = order.size
+    size = min(n, max(_LEAST_ROWS, round(_SHARE * n)))
+    count = min(_POSITIONS, max(2, n // 3))
+    weights = np.zeros((count, n))
+    for i, centre in enumerate(np.linspace(0, n - 1, count)):
+        distance = np.abs(np.arange(n) - centre) / (0.5 * size + 1.0)
+        near = np.flatnonzero(distance < 1.0)
+        weights[i, order[near]] = (1.0 - distance[near] ** 3) ** 3
+    weights /= weights.sum(axis=1, keepdims=True)
+    at = weights @ values
+    kept = np.concatenate([[True], np.diff(at) > 0])  # ties would put two groups in one place
+    at, weights = at[kept], weights[kept]
+    return Windows(at, weights, _breaks(at, values[order]), False)
+
+
+def _breaks(at: Array, ordered: Array) -> list[int]:
+    """Groups with a wide gap among the values before them."""
+    jumps = np.flatnonzero(np.diff(ordered) > _GAP * (ordered[-1] - ordered[0]))
+    middles = 0.5 * (ordered[jumps] + ordered[jumps + 1])
+    return sorted({int(i) for i in np.searchsorted(at, middles) if 0 < i < at.size})
+
+
+def sample(n: int, most: int) -> Indices:
+    """Which of n rows to look at, if they are more than ``most``; always the same."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
