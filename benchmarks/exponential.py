@@ -58,7 +58,8 @@ def compiled() -> None:
     """That of the compiled library, with the distance it is taken of."""
     assert _compiled.library is not None
     sizes = (SIZE, pointer(origin), 1, 1)
-    _compiled.library.gram(_compiled.SQUARED_EXPONENTIAL, pointer(roots), *sizes, pointer(out), SIZE, False, False, 0.0)
+    where = (pointer(out), SIZE, False, False, 0.0, None)
+    _compiled.library.gram(_compiled.SQUARED_EXPONENTIAL, pointer(roots), *sizes, *where)
 
 
 def nanoseconds(function: Callable[[], None]) -> float:

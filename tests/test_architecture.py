@@ -18,6 +18,7 @@ LAYERS = [
     {"_version"},
     {"_support"},
     {"box"},
+    {"columns"},
     {"_linalg"},
     {"kernels"},
     {"gp"},

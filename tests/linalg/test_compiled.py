@@ -55,7 +55,7 @@ def exponential(x):
     """exp(x) as the library computes it."""
     zero, out = np.zeros(1), np.empty(1)
     at = pointer(zero)
-    _compiled.library.gram(_compiled.SQUARED_EXPONENTIAL, at, 1, at, 1, 1, pointer(out), 1, False, False, x)
+    _compiled.library.gram(_compiled.SQUARED_EXPONENTIAL, at, 1, at, 1, 1, pointer(out), 1, False, False, x, None)
     return out[0]
 
 
@@ -176,13 +176,13 @@ def test_the_library_writes_nothing_outside_its_arrays():
         around = np.full(n * n + 2 * guard, np.pi)
         out = around[guard:-guard]
         at = (pointer(X), n, pointer(X), n, 3, out.ctypes.data, n)
-        _compiled.library.gram(_compiled.MATERN[1.5], *at, lower, False, 0.0)
+        _compiled.library.gram(_compiled.MATERN[1.5], *at, lower, False, 0.0, None)
         untouched = np.isin(out.reshape(n, n).T, np.pi)
         np.testing.assert_array_equal(untouched, np.triu(np.ones((n, n), dtype=bool), 1) if lower else False)
         assert (around[:guard] == np.pi).all()
         assert (around[-guard:] == np.pi).all()
     pairs, slopes = (np.full(n * (n - 1) // 2 + guard, np.pi) for _ in range(2))
-    _compiled.library.packed_gram(_compiled.MATERN[2.5], pointer(X), n, 3, pointer(pairs), pointer(slopes), 0.0)
+    _compiled.library.packed_gram(_compiled.MATERN[2.5], pointer(X), n, 3, pointer(pairs), pointer(slopes), 0.0, None)
     for array in (pairs[-guard:], slopes[-guard:]):
         assert (array == np.pi).all()
 
@@ -269,7 +269,7 @@ class Function:
 
 def write_exponential(*arguments):
     """What the check asks of ``gram``."""
-    ctypes.c_double.from_address(arguments[6]).value = math.exp(arguments[-1])
+    ctypes.c_double.from_address(arguments[6]).value = math.exp(arguments[-2])
 
 
 def loaded_library(monkeypatch, version, missing=None):

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from spngp.tables.reading import Source
-from spngp.tables.schema import Column, Declaration, learn_schema, schema_of
+from spngp.tables.schema import Declaration, TableColumn, learn_schema, schema_of
 from spngp.tables.values import Reader
 from spngp.tables.writing import TableWriter
 
@@ -241,7 +241,7 @@ def test_models_fitted_in_python_take_tables_too():
         n_features_in_, n_outputs_ = 2, 1
 
     named = schema_of(Named(), ["b", "a", "y"], "t")
-    assert named.columns == (Column("a"), Column("b"))
+    assert named.columns == (TableColumn("a"), TableColumn("b"))
     assert named.targets == ("y",)
     with pytest.raises(ValueError, match="t has the columns 'y', 'id' beside the inputs; a model fitted in"):
         schema_of(Named(), ["b", "a", "y", "id"], "t")

@@ -15,14 +15,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 1  # of the functions' arguments; the same number is in native.c
+_VERSION = 2  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
-    "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER),
-    "packed_pullback": (_ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS),
-    "gram": (*[_COUNT, _ADDRESS] * 2, *[_COUNT] * 2, _ADDRESS, *[_COUNT] * 3, _NUMBER),
+    "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS),
+    "packed_pullback": (_ADDRESS, _COUNT, _COUNT, *[_ADDRESS] * 5),
+    "gram": (*[_COUNT, _ADDRESS] * 2, *[_COUNT] * 2, _ADDRESS, *[_COUNT] * 3, _NUMBER, _ADDRESS),
     "invert": (_ADDRESS, _ADDRESS, *[_COUNT] * 3),
-    "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, _NUMBER),
+    "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, _NUMBER, _ADDRESS),
 }
 
 # Numbers of the formulas, as in native.c.
@@ -71,7 +71,7 @@ def _can_compute(library: Library) -> bool:
     """Whether the library computes exp(−½) correctly; with some compiler options (fast math) it would not."""
     at, out = ctypes.c_double(0.0), ctypes.c_double()
     row = (ctypes.addressof(at), 1)
-    library.gram(SQUARED_EXPONENTIAL, *row, *row, 1, ctypes.addressof(out), 1, False, False, -0.5)
+    library.gram(SQUARED_EXPONENTIAL, *row, *row, 1, ctypes.addressof(out), 1, False, False, -0.5, None)
     return math.isclose(out.value, math.exp(-0.5), rel_tol=1e-15)
 
 

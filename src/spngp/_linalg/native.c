@@ -36,7 +36,7 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 1; }
+EXPORTED int64_t version(void) { return 2; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
@@ -79,13 +79,40 @@ INLINED double exponential(double x)
     return x != x ? x : p;
 }
 
-/* u <- squared distances of n rows from a point, given as its m features, `gap` apart */
+/* Adds to u, of n rows, the squared differences in m features from a point, each at most its cap. A feature of level codes
+ * has the square of its unit as cap: whichever codes differ, they are one unit apart. */
+INLINED void add_capped(double *restrict u, const double *restrict features, int64_t stride, int64_t n, int64_t m,
+                        const double *restrict point, int64_t gap, const double *restrict caps)
+{
+    int64_t k = 0;
+    for (; k + 2 <= m; k += 2) {
+        const double *a = features + k * stride, *b = a + stride;
+        const double p = point[k * gap], q = point[(k + 1) * gap], most_a = caps[k], most_b = caps[k + 1];
+        for (int64_t i = 0; i < n; i++) {
+            double e = (a[i] - p) * (a[i] - p), f = (b[i] - q) * (b[i] - q);
+            u[i] += (e < most_a ? e : most_a) + (f < most_b ? f : most_b);
+        }
+    }
+    for (; k < m; k++) {
+        const double *a = features + k * stride, p = point[k * gap], most = caps[k];
+        for (int64_t i = 0; i < n; i++) {
+            double e = (a[i] - p) * (a[i] - p);
+            u[i] += e < most ? e : most;
+        }
+    }
+}
+
+/* u <- squared distances of n rows from a point, given as its m features, `gap` apart; caps as above, or null for none */
 INLINED void squared_distances(double *restrict u, const double *restrict features, int64_t stride, int64_t n,
-                               int64_t m, const double *restrict point, int64_t gap)
+                               int64_t m, const double *restrict point, int64_t gap, const double *restrict caps)
 {
     int64_t k = 0;
     for (int64_t i = 0; i < n; i++)
         u[i] = 0.0;
+    if (caps) {
+        add_capped(u, features, stride, n, m, point, gap, caps);
+        k = m;
+    }
     for (; k + 4 <= m; k += 4) {
         const double *a = features + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
         const double p = point[k * gap], q = point[(k + 1) * gap], r = point[(k + 2) * gap], s = point[(k + 3) * gap];
@@ -144,13 +171,13 @@ INLINED void apply(enum formula formula, double *restrict u, double *restrict sl
 /* Packed covariances of all pairs of rows; slope as above. Unless null, the lower triangle of A, without its diagonal,
  * becomes the same, or has it added. */
 INLINED void covariances(enum formula formula, const double *features, int64_t n, int64_t m, double *value,
-                         double *slope, double log_variance, double *A, int adds)
+                         double *slope, double log_variance, double *A, int adds, const double *caps)
 {
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = j + 1; i < n; i += CHUNK) {
             const int64_t size = n - i < CHUNK ? n - i : CHUNK;
             double *column = A ? A + j * n + i : NULL;
-            squared_distances(value, features + i, n, size, m, features + j, n);
+            squared_distances(value, features + i, n, size, m, features + j, n, caps);
             apply(formula, value, slope, size, log_variance);
             if (A && adds)
                 for (int64_t l = 0; l < size; l++)
@@ -163,16 +190,16 @@ INLINED void covariances(enum formula formula, const double *features, int64_t n
 }
 
 FOR_EACH_PROCESSOR EXPORTED void packed_gram(int64_t formula, const double *features, int64_t n, int64_t m,
-                                             double *value, double *slope, double log_variance)
+                                             double *value, double *slope, double log_variance, const double *caps)
 {
-    covariances((enum formula)formula, features, n, m, value, slope, log_variance, NULL, 0);
+    covariances((enum formula)formula, features, n, m, value, slope, log_variance, NULL, 0, caps);
 }
 
 /* Adds to sums[0] the sum of g * value over rows paired with a point, and to sums[1 + k] that of g * slope * (difference
- * of feature k)^2; at most CHUNK rows. */
+ * of feature k)^2, at most its cap unless caps are null; at most CHUNK rows. */
 INLINED void add_sums(double *restrict sums, const double *restrict features, int64_t stride, int64_t n, int64_t m,
                       const double *restrict point, const double *restrict g, const double *restrict value,
-                      const double *restrict slope)
+                      const double *restrict slope, const double *restrict caps)
 {
     double w[CHUNK], total = 0.0;
     int64_t k = 0;
@@ -182,6 +209,16 @@ INLINED void add_sums(double *restrict sums, const double *restrict features, in
         w[i] = g[i] * slope[i];
     }
     sums[0] += total;
+    for (; caps && k < m; k++) {
+        const double *a = features + k * stride, p = point[k * stride], most = caps[k];
+        double by_a = 0.0;
+#pragma omp simd reduction(+ : by_a)
+        for (int64_t i = 0; i < n; i++) {
+            double e = (a[i] - p) * (a[i] - p);
+            by_a += w[i] * (e < most ? e : most);
+        }
+        sums[1 + k] += by_a;
+    }
     for (; k + 4 <= m; k += 4) {
         const double *a = features + k * stride, *b = a + stride, *c = b + stride, *d = c + stride;
         const double *at = point + k * stride;
@@ -214,13 +251,13 @@ INLINED void add_sums(double *restrict sums, const double *restrict features, in
 
 /* The sums above over all pairs, for packed value and slope, and g packed or (`square`) an n x n matrix. */
 INLINED void sums_of_pairs(double *sums, const double *features, int64_t n, int64_t m, const double *g, int square,
-                           const double *value, const double *slope)
+                           const double *value, const double *slope, const double *caps)
 {
     memset(sums, 0, (size_t)(m + 1) * sizeof *sums);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = j + 1; i < n; i += CHUNK) {
             const int64_t size = n - i < CHUNK ? n - i : CHUNK;
-            add_sums(sums, features + i, n, size, m, features + j, square ? g + j * n + i : g, value, slope);
+            add_sums(sums, features + i, n, size, m, features + j, square ? g + j * n + i : g, value, slope, caps);
             g += square ? 0 : size;
             value += size;
             slope += size;
@@ -228,22 +265,23 @@ INLINED void sums_of_pairs(double *sums, const double *features, int64_t n, int6
 }
 
 FOR_EACH_PROCESSOR EXPORTED void packed_pullback(const double *features, int64_t n, int64_t m, const double *g,
-                                                 const double *value, const double *slope, double *sums)
+                                                 const double *value, const double *slope, double *sums,
+                                                 const double *caps)
 {
-    sums_of_pairs(sums, features, n, m, g, 0, value, slope);
+    sums_of_pairs(sums, features, n, m, g, 0, value, slope, caps);
 }
 
 /* out[i + stride * j] = (or += if `adds`) the covariance of row i of A and row j of B; if `lower`, for i >= j only. */
 FOR_EACH_PROCESSOR EXPORTED void gram(int64_t formula, const double *A, int64_t n_A, const double *B, int64_t n_B,
                                       int64_t m, double *out, int64_t stride, int64_t lower, int64_t adds,
-                                      double log_variance)
+                                      double log_variance, const double *caps)
 {
     double u[CHUNK];
     for (int64_t j = 0; j < n_B; j++)
         for (int64_t start = lower ? j : 0; start < n_A; start += CHUNK) {
             const int64_t size = n_A - start < CHUNK ? n_A - start : CHUNK;
             double *column = out + stride * j + start;
-            squared_distances(u, A + start, n_A, size, m, B + j, n_B);
+            squared_distances(u, A + start, n_A, size, m, B + j, n_B, caps);
             apply((enum formula)formula, u, NULL, size, log_variance);
             if (adds)
                 for (int64_t i = 0; i < size; i++)
@@ -293,11 +331,13 @@ EXPORTED void invert(const struct lapack *lapack, double *A, int64_t n, int64_t 
 
 /* Evidence of evidence.py in one call, for a sum of kernels. A is n x n; work is n * m + n * (n - 1) doubles for each part.
  * results: y'(C^-1)y, log|C|, half the trace of C^-1 - alpha alpha', and for each part the sums of the pullback with
- * C^-1 - alpha alpha'. Returns 0, or another number if C is not positive definite: then nothing is to be read. */
+ * C^-1 - alpha alpha'. caps: for each part those of its features, or null. Returns 0, or another number if C is not
+ * positive definite: then nothing is to be read. */
 FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_t whole, int64_t n, int64_t m,
                                              int64_t n_parts, const int64_t *formulas, const double *X,
                                              const double *scales, const double *log_variances, const double *y,
-                                             double *A, double *alpha, double *work, double *results, double diagonal)
+                                             double *A, double *alpha, double *work, double *results, double diagonal,
+                                             const double *caps)
 {
     const int64_t n_pairs = n * (n - 1) / 2, per_part = n * m + 2 * n_pairs;
     int size = (int)n, info, one = 1;
@@ -311,7 +351,8 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
             for (int64_t i = 0; i < n; i++)
                 features[k * n + i] = X[k * n + i] * scale;
         }
-        covariances(formula, features, n, m, value, slope, log_variances[part], A, part > 0);
+        covariances(formula, features, n, m, value, slope, log_variances[part], A, part > 0,
+                    caps ? caps + part * m : NULL);
     }
     for (int64_t i = 0; i < n; i++)
         A[i * n + i] = diagonal;
@@ -335,7 +376,8 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
     for (int64_t part = 0; part < n_parts; part++) {
         const double *features = work + part * per_part, *value = features + n * m;
         const double *slope = formulas[part] == SQUARED_EXPONENTIAL ? value : value + n_pairs;
-        sums_of_pairs(results + 3 + part * (m + 1), features, n, m, A, 1, value, slope);
+        sums_of_pairs(results + 3 + part * (m + 1), features, n, m, A, 1, value, slope,
+                      caps ? caps + part * m : NULL);
     }
     return 0;
 }

@@ -42,8 +42,7 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         raise ValueError(f"{path} holds a {type(model).__name__}; only SPNGPRegressor and GPRegressor have regions")
 
     schema = getattr(model, "table_", None)
-    names = getattr(model, "feature_names_in_", None)
-    inputs = [f"x{i}" for i in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+    inputs = model.columns_.input_names
     known = schema if isinstance(schema, TableSchema) else TableSchema((), ())
     targets = target_names(known, model.n_outputs_)
     records = sorted(model.regions_, key=lambda record: (-record["weight"], record["output"]))

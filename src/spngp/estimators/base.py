@@ -16,6 +16,7 @@ from spngp._support.locks import lock_of
 from spngp._support.types import Array
 from spngp.estimators.input_faults import fault_of, holds_times
 from spngp.estimators.scaling import check_inputs
+from spngp.estimators.table_inputs import dense
 from spngp.network.units import Units
 
 # Rows of a batch when a network predicts. Batches bound the memory, whatever the number of rows asked for; they are
@@ -44,7 +45,11 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         with lock_of(self):
             model = self._snapshot()
-            for noted in ("table_", "rows_left_out_"):  # the command line noted them about the data of an earlier fit
+            for noted in (
+                "table_",
+                "columns_",
+                "rows_left_out_",
+            ):  # the command line noted them about the data of an earlier fit
                 model.__dict__.pop(noted, None)
             yield model
             self.__dict__ = model.__dict__
@@ -60,11 +65,13 @@ class Regressor(RegressorMixin, BaseEstimator):
 
         With ``reset`` the model takes names and shapes from them; without, they must have those that it knows.
         """
-        X = np.ascontiguousarray(self._checked_inputs(X, reset))
+        X = np.ascontiguousarray(self._checked_inputs(X, reset, y))
         return X, np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
 
-    def _checked_inputs(self, X: Any, reset: bool) -> Array:
+    def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
+        """Rows of numbers; ``y`` are their outputs, for estimators that describe columns by them."""
         refuse_masked(X, "X")
+        X = dense(X)
         try:
             checked = np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
         except (TypeError, ValueError, OverflowError) as error:
@@ -115,6 +122,7 @@ class Regressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True  # small ones
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
         return tags

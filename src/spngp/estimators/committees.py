@@ -66,8 +66,8 @@ def _train(
     )[0]
 
 
-def _traditional(d: int) -> list[Kernel]:
-    return [defaults.traditional_kernel(d)]
+def _traditional(d: int, levels: tuple[int, ...]) -> list[Kernel]:
+    return [defaults.traditional_kernel(d, levels)]
 
 
 class _Committee(Regressor):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spngp._support.consistency import must, must_have_shape
+from spngp.columns.consistency import check_columns
 from spngp.gp.consistency import check_inputs_of
 from spngp.gp.exact import ExactGP
 from spngp.learning import defaults
@@ -16,6 +17,10 @@ from spngp.learning import defaults
 def check_estimator(model: Any) -> None:
     """Raise an error unless the parameters of an estimator and what it has learnt fit each other."""
     d, p = model.n_features_in_, model.n_outputs_
+    n_columns = d
+    if hasattr(model, "columns_"):
+        check_columns(model.columns_)
+        d = len(model.columns_.input_names)
     model._validate_params()
     random_state = model.random_state
     known = random_state is None or isinstance(
@@ -38,7 +43,11 @@ def check_estimator(model: Any) -> None:
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         is_text = isinstance(names, np.ndarray) and names.dtype == object and all(type(name) is str for name in names)
-        must(is_text and names.shape == (d,), f"{d} inputs must have as many names", type(names).__name__)
+        must(
+            is_text and names.shape == (n_columns,),
+            f"{n_columns} columns must have as many names",
+            type(names).__name__,
+        )
 
 
 def _check_experts(experts: Sequence[Sequence[ExactGP]], n_inputs: int, n_outputs: int) -> None:

@@ -7,17 +7,19 @@ from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.progress import Progress
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
+from spngp.columns import InputColumns
 from spngp.estimators.base import Regressor
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_outputs
+from spngp.estimators.table_inputs import described, encoded
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
 from spngp.network.placement import distinct_nodes
@@ -30,18 +32,33 @@ class NetworkModel(Regressor):
 
     _learnt: Learnt
     kernel_names_: list[str]
+    columns_: InputColumns
 
     def _fit(self, X: Any, y: Any, request: Request) -> Self:
         """Check, standardise, plan, learn, store."""
         with self._being_fitted() as model:
             X, Y = model._checked(X, y, reset=True)
-            scaling = Scaling.of(X, Y, standardised=request.kernels is None)
+            levels = model.columns_.level_counts
+            scaling = Scaling.of(X, Y, standardised=request.kernels is None, levels=levels)
             check_outputs(Y, scaling.units, scaling.output_spreads)
             plan = request.plan(scaling)
             with Progress(bool(self.verbose)) as progress:
                 learnt = learn(X, Y, plan, as_generator(self.random_state), progress)
             model._learnt, model.kernel_names_ = learnt, _kernel_names(plan.labels, learnt.prior)
         return self
+
+    def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
+        """Rows of inputs: of a table the numbers that its columns become, of an array the array."""
+        if reset:
+            columns = described(X, y, self.columns, self.unknown)
+            if columns is not None and not columns.is_plain:
+                validate_data(self, X, reset=True, skip_check_array=True)  # names and number of columns
+                self.columns_ = columns
+                return columns.encode(X)
+            X = super()._checked_inputs(X, reset=True)
+            self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
+            return X
+        return super()._checked_inputs(X, reset=False) if self.columns_.is_plain else encoded(X, self.columns_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
@@ -225,7 +242,7 @@ class NetworkModel(Regressor):
         """
         records = []
         for leaf, box, weight in self.network_.responsibilities():
-            low, high = box.corners(self.n_features_in_)
+            low, high = box.corners(self.X_train_.shape[1])
             table = leaf.kernel.parameters
             records.append(
                 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,9 +15,13 @@ from spngp._support.types import Array
 from spngp.estimators.scaling import Scaling
 from spngp.gp import ExactGP
 from spngp.kernels import Kernel, Parameter
+from spngp.kernels.coding import with_levels
 from spngp.kernels.names import labels
 from spngp.learning import FOR_GIVEN_KERNELS, Effort, Plan, defaults
 from spngp.structure import Strategy
+
+# Given the number of inputs, and for each input of codes the number of its levels (empty if there are none).
+DefaultKernels: TypeAlias = Callable[[int, tuple[int, ...]], list[Kernel]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +33,7 @@ class Request:
     kernels : kernel, list of kernels or None
         In the units of X and y; None for ``default_kernels``, which are learnt on standardised rows.
     default_kernels : callable
-        Given the number of inputs d, the kernels for d standardised inputs.
+        Given the number of inputs d and the levels of inputs of codes, the kernels for d standardised inputs.
     strategy : Strategy
         How to cut, in the units of X.
     searches : bool
@@ -46,7 +50,7 @@ class Request:
     """
 
     kernels: Any
-    default_kernels: Callable[[int], list[Kernel]]
+    default_kernels: DefaultKernels
     strategy: Strategy
     searches: bool
     chooses_cuts: bool
@@ -93,14 +97,17 @@ def effort_for(kernels: Any) -> Effort:
 
 def templates(
     kernels: Any,
-    default_kernels: Callable[[int], list[Kernel]],
+    default_kernels: DefaultKernels,
     noise_variance: float | Parameter | None,
     scaling: Scaling,
 ) -> list[list[ExactGP]]:
     """For each output, the kernels with their noise, in the units that learning works in."""
     d = scaling.input_spreads.size
     given: list[tuple[Kernel, Parameter | None]]
-    given = [(kernel, None) for kernel in default_kernels(d)] if kernels is None else defaults.as_kernels(kernels)
+    if kernels is None:
+        given = [(kernel, None) for kernel in default_kernels(d, scaling.levels)]
+    else:
+        given = [(with_levels(kernel, scaling.levels), noise) for kernel, noise in defaults.as_kernels(kernels)]
     for kernel, noise in given:
         kernel.check_inputs(d)
         if noise is not None and noise_variance is not None:

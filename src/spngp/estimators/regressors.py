@@ -81,6 +81,13 @@ class SPNGPRegressor(NetworkModel):
         - in regions with fewer than 20 or more than 5,000 rows.
 
         Rows added by ``partial_fit`` are judged in the same way.
+    columns : dict, optional
+        What the types of a table's columns do not say: ``{"store": "category"}`` for numbers that are levels,
+        ``{"size": ["S", "M", "L"]}`` for levels in their order, ``{"when": ["days", "week"]}`` for the parts that a
+        date becomes, ``{"row": "ignored"}`` for a column that is no input.
+    unknown : {"prior", "error"}
+        What to do with a level of a category that was not seen in the fit: predict it as a further level, of which only
+        the prior over levels is known, or refuse it.
     memory_limit : float, optional
         Gigabytes that the model may hold; by default a fifth of the machine's memory, with at most one gigabyte of
         Cholesky factors. An expert whose factor does not fit computes it again whenever a variance is asked for. The
@@ -96,6 +103,8 @@ class SPNGPRegressor(NetworkModel):
 
     Attributes
     ----------
+    columns_ : InputColumns
+        What the columns of X are, and how they become inputs.
     network_ : Node
         The posterior network, in the units of X and y; it predicts what the model predicts.
     log_evidence_ : float
@@ -137,6 +146,8 @@ class SPNGPRegressor(NetworkModel):
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
+        "columns": [dict, None],
+        "unknown": [Words("prior", "error")],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -156,6 +167,8 @@ class SPNGPRegressor(NetworkModel):
         noise_variance: float | Parameter | None = None,
         noise_shape: str = "learnt",
         outliers: str = "doubt",
+        columns: dict[str, Any] | None = None,
+        unknown: str = "prior",
         memory_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -171,6 +184,8 @@ class SPNGPRegressor(NetworkModel):
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
         self.outliers = outliers
+        self.columns = columns
+        self.unknown = unknown
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -254,7 +269,7 @@ class GPRegressor(NetworkModel):
         input, which is learnt on standardised rows.
     hyperparameters : {"tied", "fixed"}
         "tied": learnt, by maximising the evidence. "fixed": the values that the kernel was given.
-    noise_variance, noise_shape, outliers, n_jobs, random_state, verbose
+    noise_variance, noise_shape, outliers, columns, unknown, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -272,6 +287,8 @@ class GPRegressor(NetworkModel):
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
+        "columns": [dict, None],
+        "unknown": [Words("prior", "error")],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
         "verbose": ["verbose"],
@@ -285,6 +302,8 @@ class GPRegressor(NetworkModel):
         noise_variance: float | Parameter | None = None,
         noise_shape: str = "learnt",
         outliers: str = "doubt",
+        columns: dict[str, Any] | None = None,
+        unknown: str = "prior",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -294,6 +313,8 @@ class GPRegressor(NetworkModel):
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
         self.outliers = outliers
+        self.columns = columns
+        self.unknown = unknown
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -303,7 +324,7 @@ class GPRegressor(NetworkModel):
         """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output."""
         request = Request(
             kernels=self.kernel,
-            default_kernels=lambda d: [defaults.traditional_kernel(d)],
+            default_kernels=lambda d, levels: [defaults.traditional_kernel(d, levels)],
             strategy=Compact(np.iinfo(np.intp).max),
             searches=False,
             chooses_cuts=False,

@@ -64,25 +64,37 @@ class Scaling:
         Standard deviation of each column in these units: one where they are standardised.
     reach : ndarray
         For each output, the distance from zero beyond which it is out of all proportion.
+    levels : tuple of int
+        For each input of codes the number of its levels, 0 for numbers; empty if all inputs are numbers.
     """
 
     units: Units
     input_spreads: Array
     output_spreads: Array
     reach: Array
+    levels: tuple[int, ...] = ()
 
     @staticmethod
-    def of(X: Array, Y: Array, standardised: bool) -> Scaling:
+    def of(X: Array, Y: Array, standardised: bool, levels: tuple[int, ...] = ()) -> Scaling:
         """From rows in the units of the user; values too large or too small to compute with raise an error."""
         _check_sizes(X)
-        inputs, outputs = Columns.of(X), _outputs(X, Y)
+        inputs, outputs = _inputs(X, levels), _outputs(X, Y)
         _check_spreads(outputs)
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
-            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach)
+            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach, levels)
         _check_input_spreads(inputs.scale)
         units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
-        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale)
+        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, levels)
+
+
+def _inputs(X: Array, levels: tuple[int, ...]) -> Columns:
+    """Codes of levels stay as they are."""
+    columns = Columns.of(X)
+    if not levels:
+        return columns
+    coded = np.array(levels) > 0
+    return replace(columns, mean=np.where(coded, 0.0, columns.mean), scale=np.where(coded, 1.0, columns.scale))
 
 
 def _outputs(X: Array, Y: Array) -> Columns:

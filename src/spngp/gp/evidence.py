@@ -20,6 +20,7 @@ from spngp._support.types import Array
 from spngp.kernels import Kernel
 from spngp.kernels.compiled_sum import CompiledSum, compiled_sum
 from spngp.kernels.distances import centre
+from spngp.kernels.level_codes import caps
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -106,6 +107,8 @@ class CompiledEvidence:
         self._constant = -0.5 * n * LOG_2PI
         self._X, self._y = np.asfortranarray(X - centre(X)), np.ascontiguousarray(y)
         self._scales, self._log_variances = np.empty((n_parts, m)), np.empty(n_parts)
+        self._caps = np.empty((n_parts, m)) if parts.levels else None
+        self._caps_at = None if self._caps is None else pointer(self._caps)
         self._results = np.empty(3 + n_parts * (m + 1))
         self._sums = self._results[3:].reshape(n_parts, m + 1)
         self._work = (empty(n, n), np.empty(n), empty(n_parts * (n * m + n * (n - 1))))
@@ -120,7 +123,9 @@ class CompiledEvidence:
         variances = values[parts.variances]
         np.divide(parts.units, values[parts.length_scales], out=self._scales)
         np.log(variances, out=self._log_variances)
-        failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance)
+        if self._caps is not None:
+            self._caps[:] = caps(parts.levels, self._scales)
+        failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance, self._caps_at)
         results = self._results.tolist()
         if failed or not all(map(math.isfinite, results)):
             if self._fallback is None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from spngp.columns.consistency import check_column as check_input_column
+from spngp.columns.consistency import check_columns
 from spngp.estimators.consistency import check_estimator
 from spngp.gp.consistency import check_gp, check_repeats
 from spngp.io.classes import ESTIMATORS
@@ -43,7 +45,9 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "Affine": check_affine,
     "Budget": check_budget,
     "Learnt": check_learnt,
-    "Column": check_column,
+    "TableColumn": check_column,
+    "Column": check_input_column,
+    "InputColumns": check_columns,
 }
 
 

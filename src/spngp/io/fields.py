@@ -22,7 +22,8 @@ Check: TypeAlias = Callable[[Any], bool]
 
 # The state of a kernel besides its parameters: annotations of a kernel name parameters, which are in its table.
 _KERNEL_STRUCTURE: dict[str, dict[str, Any]] = {
-    "Matern": {"nu": float},
+    "SquaredExponential": {"levels": tuple[int, ...]},
+    "Matern": {"nu": float, "levels": tuple[int, ...]},
     "Polynomial": {"degree": int},
     "KernelSum": {"parts": tuple[Kernel, ...]},
     "KernelProduct": {"parts": tuple[Kernel, ...]},

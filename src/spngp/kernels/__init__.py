@@ -3,7 +3,8 @@
 from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
-from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
+from spngp.kernels.periodic import Periodic
+from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
 from spngp.kernels.translation import from_sklearn
 
 __all__ = [

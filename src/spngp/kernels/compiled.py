@@ -25,11 +25,18 @@ class CompiledFormula(NamedTuple):
     slope_factor: float
 
     def write(
-        self, A: Array, B: Array, out: Array, log_variance: float, lower: bool = False, adds: bool = False
+        self,
+        A: Array,
+        B: Array,
+        out: Array,
+        log_variance: float,
+        lower: bool = False,
+        adds: bool = False,
+        caps: Array | None = None,
     ) -> None:
         """Write, or add, the covariances of Fortran-ordered features A, a row of ``out`` each, and B, a column each.
 
-        With ``lower``, those of the lower triangle.
+        With ``lower``, those of the lower triangle. ``caps`` are those of :meth:`Stationary.caps`.
         """
         assert compiled.library is not None
         if out.size == 0:
@@ -39,7 +46,8 @@ class CompiledFormula(NamedTuple):
         if not (in_order and out.flags.writeable and out.shape == (A.shape[0], B.shape[0]) and B.shape[1] == m):
             raise ValueError(f"a bug of ours: features {A.shape}, {B.shape} do not fit a matrix {out.shape}")
         rows = (pointer(A), A.shape[0], pointer(B), B.shape[0], m)
-        compiled.library.gram(self.number, *rows, pointer(out), stride, lower, adds, log_variance)
+        where = (pointer(out), stride, lower, adds)
+        compiled.library.gram(self.number, *rows, *where, log_variance, None if caps is None else pointer(caps))
 
 
 class CompiledEvaluation:
@@ -62,13 +70,17 @@ class CompiledEvaluation:
         separate = None if self._slope is self._value else slope
         self._write = partial(compiled.library.packed_gram, formula.number, *features, value, separate)
         self._sum = partial(compiled.library.packed_pullback, *features)
-        self._after = (value, slope, pointer(self._sums))
+        self._caps = np.empty(m) if kernel.levels else None
+        self._caps_at = None if self._caps is None else pointer(self._caps)
+        self._after = (value, slope, pointer(self._sums), self._caps_at)
 
     def gram(self, values: Array) -> PackedGram:
         """Packed Gram matrix for these values of the parameters."""
         variance = values[self._variance_place]
         self._kernel._write_features(self._X, values, self._features)
-        self._write(math.log(variance))
+        if self._caps is not None:
+            self._caps[:] = self._kernel.caps(values)
+        self._write(math.log(variance), self._caps_at)
         self._diagonal.fill(variance)
         return PackedGram(self._value, self._diagonal)
 

@@ -27,6 +27,8 @@ class CompiledSum(NamedTuple):
         Where the length-scale of each part and input stands.
     n_values : int
         How many parameters the sum has.
+    levels : tuple of int
+        For each part and input its number of levels, 0 for numbers; empty if no part has inputs of codes.
     """
 
     numbers: NDArray[np.int64]
@@ -35,6 +37,7 @@ class CompiledSum(NamedTuple):
     variances: Indices
     length_scales: Indices
     n_values: int
+    levels: tuple[tuple[int, ...], ...]
 
 
 def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
@@ -57,4 +60,5 @@ def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
         variances=np.array(variances),
         length_scales=np.array(length_scales),
         n_values=first,
+        levels=tuple(part.levels or (0,) * d for part in known) if any(part.levels for part in known) else (),
     )

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Polynomial
-from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
+from spngp.kernels.periodic import Periodic
+from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
 
 _SHORT: dict[type[Kernel], str] = {
     SquaredExponential: "SE",

@@ -1,10 +1,10 @@
-"""Kernels that depend on the distance between features of the inputs: SE, Matérn, rational quadratic, periodic."""
+"""Kernels that depend on the distance between features of the inputs: SE, Matérn, rational quadratic."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from spngp._linalg import compiled
 from spngp._linalg.square import Square
 from spngp._support.types import Array
+from spngp.kernels import level_codes
 from spngp.kernels.base import Kernel
 from spngp.kernels.compiled import CompiledEvaluation, CompiledFormula
 from spngp.kernels.distances import ExpandedDistances, centre, squared_distances
@@ -28,6 +29,7 @@ class Stationary(Kernel):
 
     length_scale: float | Array
     variance: float
+    levels: tuple[int, ...] = ()  # number of levels of each input of codes, 0 for numbers; see level_codes
     _n_spare = 0  # vectors that the profile needs besides u
 
     @property
@@ -53,6 +55,20 @@ class Stationary(Kernel):
     def _write_features(self, X: Array, values: Array, out: Array) -> None:
         np.multiply(X, self._scale(values) / values[self._places["length_scale"]], out=out)
 
+    def scales(self, values: Array) -> Array:
+        """Factor of the feature of each input, where inputs may be codes of levels."""
+        return np.broadcast_to(self._scale(values) / values[self._places["length_scale"]], (len(self.levels),))
+
+    def caps(self, values: Array) -> Array | None:
+        """The most that each input may add to u; None where no input is a code of levels."""
+        return level_codes.caps(self.levels, self.scales(values)) if self.levels else None
+
+    def check_inputs(self, d: int) -> None:
+        """Raise an error unless the parameters fit d inputs."""
+        super().check_inputs(d)
+        if self.levels and len(self.levels) != d:
+            raise ValueError(f"levels of {type(self).__name__} are for {len(self.levels)} inputs, got {d}")
+
     def _features_pullback(
         self, X: Array, features: Array, g_features: Array, factor: float, values: Array, gradient: Array
     ) -> None:
@@ -63,6 +79,18 @@ class Stationary(Kernel):
     def _accumulate(self, gradient: Array, name: str, per_input: Array) -> None:
         place = self._places[name]
         gradient[place] += per_input if isinstance(place, slice) else per_input.sum()
+
+    def _set_levels(self, levels: Sequence[int]) -> None:
+        place = self._places["length_scale"]
+        n_length_scales = place.stop - place.start if isinstance(place, slice) else None
+        self.levels = level_codes.as_levels(levels, n_length_scales, type(self).__name__)
+
+    def with_levels(self, levels: Sequence[int]) -> Stationary:
+        """The same kernel for inputs with these numbers of levels."""
+        kernel = self._with_table(self.parameters)
+        assert isinstance(kernel, Stationary)
+        kernel._set_levels(levels)
+        return kernel
 
     def _is_smooth(self) -> bool:
         """Whether the value near zero depends on u, not on √u, so that rounding errors in u do no harm."""
@@ -77,6 +105,12 @@ class Stationary(Kernel):
         self._write_features(X, self.parameters.values, features)
         return np.clip(features, -_LARGEST, _LARGEST, out=features)  # ∞ − ∞ is no distance
 
+    def _without_codes(self, features: Array) -> Array:
+        """The features with those of codes set to zero, in place: what they add is added apart."""
+        if self.levels:
+            features[:, np.array(self.levels) > 0] = 0.0
+        return features
+
     def covariances(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets."""
         middle = centre(X2)
@@ -84,9 +118,12 @@ class Stationary(Kernel):
         if formula is not None:
             out = np.empty((X1.shape[0], X2.shape[0]))
             A, B = (np.asfortranarray(self._features(X - middle)) for X in (X2, X1))
-            formula.write(A, B, out.T, math.log(self.variance))
+            formula.write(A, B, out.T, math.log(self.variance), caps=self.caps(self.parameters.values))
             return out
-        u = squared_distances(self._features(X1 - middle), self._features(X2 - middle), exact=not self._is_smooth())
+        A, B = (self._without_codes(self._features(X - middle)) for X in (X1, X2))
+        u = squared_distances(A, B, exact=not self._is_smooth())
+        if self.levels:
+            level_codes.add_differences(u, X1, X2, self.levels, self.scales(self.parameters.values))
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self.parameters.values).value.reshape(u.shape)
 
@@ -97,11 +134,12 @@ class Stationary(Kernel):
             super().fill(X, square, adds)
         else:
             features = np.asfortranarray(self._features(X - centre(X)))
-            formula.write(features, features, square.array, math.log(self.variance), True, adds)
+            caps = self.caps(self.parameters.values)
+            formula.write(features, features, square.array, math.log(self.variance), True, adds, caps)
 
     def _covariances_of(self, X: Array) -> Callable[[int, int], Array]:
         features = self._features(X - centre(X))
-        expanded = None if not self._is_smooth() else ExpandedDistances.of(features)
+        expanded = None if not self._is_smooth() or self.levels else ExpandedDistances.of(features)
         if expanded is None:
             return super()._covariances_of(X)
         values = self.parameters.values
@@ -119,7 +157,8 @@ class Stationary(Kernel):
 
     def slope_variances(self, d: int) -> Array:
         """Prior variance of the slope along each input."""
-        return np.broadcast_to(self.variance / np.square(self.length_scale), (d,))
+        slopes = np.broadcast_to(self.variance / np.square(self.length_scale), (d,))
+        return slopes * level_codes.slope_factors(self.levels) if self.levels else slopes
 
     def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
         return self._scaled_by({"length_scale": input_scales, "variance": output_scale**2})
@@ -141,6 +180,9 @@ class SquaredExponential(Stationary):
         One for all inputs, or one per input (ARD).
     variance : float or Parameter
         Prior variance of the function.
+    levels : sequence of int
+        For each input that holds codes of levels (of a category) the number of levels, 0 for an input of numbers:
+        codes that differ are one unit apart, whichever they are. By default all inputs are numbers.
 
     Examples
     --------
@@ -150,8 +192,12 @@ class SquaredExponential(Stationary):
            [0.6065, 1.    ]])
     """
 
-    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
+    def __init__(self, length_scale: Any = 1.0, variance: Any = 1.0, levels: Sequence[int] = ()) -> None:
         self._declare(length_scale=length_scale, variance=variance, scalar=("variance",))
+        self._set_levels(levels)
+
+    def _structure(self) -> dict[str, Any]:
+        return {"levels": self.levels} if self.levels else {}
 
     @property
     def _formula(self) -> CompiledFormula | None:
@@ -174,7 +220,7 @@ class Matern(Stationary):
     ----------
     nu : {0.5, 1.5, 2.5}
         Smoothness: functions are nu − ½ times differentiable.
-    length_scale, variance : float, sequence of float or Parameter
+    length_scale, variance, levels
         As in :class:`SquaredExponential`.
 
     Examples
@@ -184,14 +230,17 @@ class Matern(Stationary):
     Matern(nu=1.5, length_scale=[1.0, 10.0], variance=1.0)
     """
 
-    def __init__(self, nu: float = 1.5, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
+    def __init__(
+        self, nu: float = 1.5, length_scale: Any = 1.0, variance: Any = 1.0, levels: Sequence[int] = ()
+    ) -> None:
         if nu not in (0.5, 1.5, 2.5):
             raise ValueError(f"nu of Matern must be 0.5, 1.5 or 2.5, got {nu!r}")
         self.nu = float(nu)
         self._declare(length_scale=length_scale, variance=variance, scalar=("variance",))
+        self._set_levels(levels)
 
     def _structure(self) -> dict[str, Any]:
-        return {"nu": self.nu}
+        return {"nu": self.nu, "levels": self.levels} if self.levels else {"nu": self.nu}
 
     _n_spare = 2
 
@@ -254,60 +303,3 @@ class RationalQuadratic(Stationary):
         np.exp(np.subtract(log_variance, np.multiply(value, alpha, out=value), out=value), out=value)
         np.multiply(alpha_slope, value, out=alpha_slope)
         return Profile(value, np.divide(value, base, out=base), -0.5, alpha_slope)
-
-
-class Periodic(Stationary):
-    """variance · exp(−2 Σ sin²(π(x − x')/period)/length_scale²), summed over the inputs.
-
-    It is the squared exponential on the circle: φ(x) = (cos 2πx/period, sin 2πx/period)/length_scale. Unlike a sine
-    of the Euclidean distance, this is a valid covariance for any number of inputs; for one input both agree.
-
-    Parameters
-    ----------
-    period : float, sequence of float or Parameter
-        Length after which the function repeats, one for all inputs or one per input.
-    length_scale, variance : float, sequence of float or Parameter
-        As in :class:`SquaredExponential`, the length-scale relative to the period's circle.
-    """
-
-    period: float | Array
-
-    def __init__(self, period: Any = 1.0, length_scale: Any = 1.0, variance: Any = 1.0) -> None:
-        self._declare(period=period, length_scale=length_scale, variance=variance, scalar=("variance",))
-
-    def slope_variances(self, d: int) -> Array:
-        """Prior variance of the slope along each input."""
-        return super().slope_variances(d) * np.square(2.0 * np.pi / self.period)
-
-    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
-        return self._scaled_by({"period": input_scales, "variance": output_scale**2})
-
-    def _n_features(self, d: int) -> int:
-        return 2 * d
-
-    def _write_features(self, X: Array, values: Array, out: Array) -> None:
-        angle = self._angle(X, values)
-        radius = math.sqrt(0.5) / values[self._places["length_scale"]]  # u = half the squared distance on the circle
-        np.multiply(np.cos(angle), radius, out=out[:, : X.shape[1]])
-        np.multiply(np.sin(angle), radius, out=out[:, X.shape[1] :])
-
-    def _angle(self, X: Array, values: Array) -> Array:
-        return X * (2.0 * np.pi / values[self._places["period"]])
-
-    def _features_pullback(
-        self, X: Array, features: Array, g_features: Array, factor: float, values: Array, gradient: Array
-    ) -> None:
-        d = X.shape[1]
-        cosine, sine = features[:, :d], features[:, d:]
-        g_cosine, g_sine = g_features[:, :d], g_features[:, d:]
-        self._accumulate(gradient, "length_scale", -factor * (cosine * g_cosine + sine * g_sine).sum(axis=0))
-        # d angle / d log period = −angle
-        by_angle = factor * (sine * g_cosine - cosine * g_sine)
-        self._accumulate(gradient, "period", (self._angle(X, values) * by_angle).sum(axis=0))
-
-    def _features_are_free(self) -> bool:
-        return super()._features_are_free() or bool(self.parameters.free[self._places["period"]].any())
-
-    def _profile(self, u: Array, spare: list[Array], values: Array) -> Profile:
-        value = np.exp(np.subtract(math.log(values[self._places["variance"]]), u, out=u), out=u)
-        return Profile(value, value, -1.0)

@@ -10,6 +10,7 @@ from spngp._linalg.scratch import empty
 from spngp._linalg.square import PackedGram, Square
 from spngp._support.types import Array
 from spngp.kernels.distances import SquaredDistances, centre
+from spngp.kernels.level_codes import DifferingPairs
 
 if TYPE_CHECKING:
     from spngp.kernels.stationary import Stationary
@@ -43,6 +44,7 @@ class StationaryEvaluation:
         self._diagonal = np.empty(n)
         self._variance_place = kernel._places["variance"]
         self._moves = kernel._features_are_free()
+        self._coded = DifferingPairs(kernel.levels, X) if kernel.levels else None
         if self._moves:
             self._weights = empty(n_pairs)
             product = np.empty((n, m + 1), order="F")
@@ -55,7 +57,11 @@ class StationaryEvaluation:
         """Packed Gram matrix for these values of the parameters."""
         self._values = values
         self._kernel._write_features(self._X, values, self._features)
-        self._profile = self._kernel._profile(self._distances.update(), self._spare, values)
+        self._kernel._without_codes(self._features)
+        u = self._distances.update()
+        if self._coded is not None:
+            self._coded.add_to(u, self._kernel.scales(values))
+        self._profile = self._kernel._profile(u, self._spare, values)
         self._diagonal.fill(values[self._variance_place])
         return PackedGram(self._profile.value, self._diagonal)
 
@@ -77,4 +83,8 @@ class StationaryEvaluation:
             g_features -= self._weighted_features
             factor = 2.0 * profile.slope_factor  # applied last, to a vector instead of a matrix
             kernel._features_pullback(self._X, features, g_features, factor, values, gradient)
+            if self._coded is not None:
+                by_codes = np.zeros(features.shape[1])
+                by_codes[self._coded.inputs] = -factor * self._coded.sums(self._weights, kernel.scales(values))
+                kernel._accumulate(gradient, "length_scale", by_codes)
         return gradient

@@ -11,7 +11,8 @@ import numpy as np
 from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
-from spngp.kernels.stationary import Matern, Periodic, RationalQuadratic, SquaredExponential
+from spngp.kernels.periodic import Periodic
+from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
 
 _ONE = Parameter(1.0, fixed=True)
 

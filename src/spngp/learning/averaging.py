@@ -10,6 +10,7 @@ from spngp.learning.blocks import observed
 from spngp.learning.defaults import simple_kernels
 from spngp.learning.experts import Experts
 from spngp.learning.laplace import FreeExpert
+from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
 from spngp.learning.settings import Alternative, Setting, learn_settings
 from spngp.learning.tied import Tied
@@ -32,7 +33,8 @@ def averaged_experts(
         block = observed(tied.regions.rows, X, Y[:, k])
         if block[1].size < 2:
             continue
-        simple = [(label, starts[0].with_kernel(kernel)) for label, kernel in simple_kernels(X.shape[1])]
+        kernels = simple_kernels(X.shape[1], levels_of(starts[0]))
+        simple = [(label, starts[0].with_kernel(kernel)) for label, kernel in kernels]
         alternatives = [Alternative(label, gp, gp) for label, gp in simple]
         alternatives += [Alternative(*known) for known in zip(plan.labels, starts, gps, strict=True)]
         settings = learn_settings(alternatives, block, rng, plan.n_jobs)

@@ -20,28 +20,39 @@ CHOSEN_OVERLAP = (
 OVERLAP_FALLS_FROM = 50_000  # training rows
 LEAST_OVERLAP = 0.5  # context rows per own row
 LENGTH_SCALE_BOUNDS = (1e-3, 1e3)  # standard deviations of the input
+LEVEL_LENGTH_SCALE = (
+    0.5  # of that of numbers, where training starts, for inputs of codes: they differ by one or not at all
+)
 VARIANCE_BOUNDS = (1e-4, 1e3)  # variances of the output
 
 
-def _length_scale(d: int, factor: float) -> Parameter:
+def _length_scale(d: int, factor: float, levels: tuple[int, ...] = ()) -> Parameter:
     # two random rows of d standardised inputs are about √(2d) apart, so length-scales grow with √d
-    return Parameter([factor * math.sqrt(d)] * d, LENGTH_SCALE_BOUNDS)
+    scales = [factor * math.sqrt(d)] * d
+    for j, count in enumerate(levels):
+        if count:
+            scales[j] *= LEVEL_LENGTH_SCALE
+    return Parameter(scales, LENGTH_SCALE_BOUNDS)
 
 
-def default_kernels(d: int) -> list[Kernel]:
-    """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs."""
+def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
+    """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs.
+
+    ``levels`` has for each input of codes the number of its levels, 0 for numbers; it is empty if all are numbers.
+    """
 
     def variance(value: float) -> Parameter:
         return Parameter(value, VARIANCE_BOUNDS)
 
     return [
-        SquaredExponential(_length_scale(d, 2.0), variance(1.0))
-        + SquaredExponential(_length_scale(d, 0.7), variance(0.3)),
-        Matern(1.5, _length_scale(d, 2.0), variance(1.0)) + Matern(1.5, _length_scale(d, 0.7), variance(0.3)),
+        SquaredExponential(_length_scale(d, 2.0, levels), variance(1.0), levels)
+        + SquaredExponential(_length_scale(d, 0.7, levels), variance(0.3), levels),
+        Matern(1.5, _length_scale(d, 2.0, levels), variance(1.0), levels)
+        + Matern(1.5, _length_scale(d, 0.7, levels), variance(0.3), levels),
     ]
 
 
-def simple_kernels(d: int) -> list[tuple[str, Kernel]]:
+def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:
     """Kernels with fewer parameters for sets of few rows, each with a label, for d standardised inputs."""
 
     def variance(value: float) -> Parameter:
@@ -50,15 +61,14 @@ def simple_kernels(d: int) -> list[tuple[str, Kernel]]:
     def length_scale(count: int) -> Parameter:
         return Parameter([math.sqrt(d)] * count if count > 1 else math.sqrt(d), LENGTH_SCALE_BOUNDS)
 
-    kernels: list[tuple[str, Kernel]] = [
-        ("Constant", Constant(variance(0.3))),
-        ("Linear", Linear(Parameter(0.3 / d, VARIANCE_BOUNDS), variance(0.3))),
-    ]
+    kernels: list[tuple[str, Kernel]] = [("Constant", Constant(variance(0.3)))]
+    if not levels:  # codes have no slope
+        kernels.append(("Linear", Linear(Parameter(0.3 / d, VARIANCE_BOUNDS), variance(0.3))))
     for count in sorted({1, d}):
         shared = " (one length-scale)" if count < d else ""
         kernels += [
-            (f"SquaredExponential{shared}", SquaredExponential(length_scale(count), variance(1.0))),
-            (f"Matern(1.5){shared}", Matern(1.5, length_scale(count), variance(1.0))),
+            (f"SquaredExponential{shared}", SquaredExponential(length_scale(count), variance(1.0), levels)),
+            (f"Matern(1.5){shared}", Matern(1.5, length_scale(count), variance(1.0), levels)),
         ]
     return kernels
 
@@ -94,9 +104,9 @@ def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
     return min(OVERLAP, max(LEAST_OVERLAP, seen / own_rows - 1.0))
 
 
-def traditional_kernel(d: int) -> Kernel:
-    """The kernel of a single GP with ``kernel=None``, for d standardised inputs."""
-    return SquaredExponential(_length_scale(d, 1.0), Parameter(1.0, VARIANCE_BOUNDS))
+def traditional_kernel(d: int, levels: tuple[int, ...] = ()) -> Kernel:
+    """The kernel of a single GP with ``kernel=None``, for d standardised inputs; ``levels`` as in default kernels."""
+    return SquaredExponential(_length_scale(d, 1.0, levels), Parameter(1.0, VARIANCE_BOUNDS), levels)
 
 
 def noise_parameter(spread: float) -> Parameter:

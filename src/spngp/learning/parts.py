@@ -22,12 +22,24 @@ def parts_of(gp: ExactGP) -> list[Kernel]:
     return list(gp.kernel.parts) if isinstance(gp.kernel, KernelSum) else [gp.kernel]
 
 
+def levels_of(gp: ExactGP) -> tuple[int, ...]:
+    """For each input of codes the number of its levels, 0 for numbers; empty if all inputs are numbers."""
+    known = [part.levels for part in parts_of(gp) if isinstance(part, SquaredExponential | Matern)]
+    return known[0] if known else ()
+
+
 def with_part(gp: ExactGP, d: int, finding: Finding, variance: float) -> ExactGP:
     """One more part, as smooth as the last: short along the inputs of the finding, long along all others."""
     scales = np.full(d, _LONG * np.sqrt(d))
     scales[list(finding.inputs)] = finding.widths
+    levels = levels_of(gp)
+    for j, count in enumerate(levels):
+        if count and j in finding.inputs:
+            scales[j] = 1.0  # codes that differ are one unit apart, however wide the cells were
     last = parts_of(gp)[-1]
-    return _of_parts(gp, [*parts_of(gp), _part(last.nu if isinstance(last, Matern) else None, scales, variance)])
+    return _of_parts(
+        gp, [*parts_of(gp), _part(last.nu if isinstance(last, Matern) else None, scales, variance, levels)]
+    )
 
 
 def with_less_noise(gp: ExactGP, share: float) -> ExactGP:
@@ -43,7 +55,7 @@ def with_rougher_parts(gp: ExactGP, count: int) -> ExactGP:
     """The last parts replaced by Matérn-1/2: for jumps."""
     parts = parts_of(gp)
     for i in range(len(parts) - count, len(parts)):
-        parts[i] = _part(0.5, _ROUGHER * np.atleast_1d(parts[i].length_scale), parts[i].variance)
+        parts[i] = _part(0.5, _ROUGHER * np.atleast_1d(parts[i].length_scale), parts[i].variance, levels_of(gp))
     return _of_parts(gp, parts)
 
 
@@ -53,11 +65,11 @@ def without_part(gp: ExactGP, index: int) -> ExactGP:
     return _of_parts(gp, parts[:index] + parts[index + 1 :])
 
 
-def _part(nu: float | None, scales: Array, variance: float) -> Kernel:
+def _part(nu: float | None, scales: Array, variance: float, levels: tuple[int, ...]) -> Kernel:
     """A squared exponential, or a Matérn kernel of this smoothness, within the bounds of default kernels."""
     lengths = Parameter(np.clip(scales, *LENGTH_SCALE_BOUNDS).tolist(), LENGTH_SCALE_BOUNDS)
     size = Parameter(float(np.clip(variance, *VARIANCE_BOUNDS)), VARIANCE_BOUNDS)
-    return SquaredExponential(lengths, size) if nu is None else Matern(nu, lengths, size)
+    return SquaredExponential(lengths, size, levels) if nu is None else Matern(nu, lengths, size, levels)
 
 
 def _of_parts(gp: ExactGP, parts: Sequence[Kernel]) -> ExactGP:

@@ -20,6 +20,8 @@ def training_rows(estimator: Any) -> tuple[Array, Array]:
 
 def input_names(estimator: Any) -> list[str]:
     """Names of the inputs: the columns' if the model was fitted on a table, else x0, x1 and so on."""
+    if hasattr(estimator, "columns_"):
+        return list(estimator.columns_.input_names)
     names = getattr(estimator, "feature_names_in_", None)
     return [f"x{i}" for i in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
 

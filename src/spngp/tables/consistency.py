@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from spngp._support.consistency import must, must_be_finite
-from spngp.tables.schema import DATE_PARTS, Column, TableSchema
+from spngp.tables.schema import DATE_PARTS, TableColumn, TableSchema
 
 
-def check_column(column: Column) -> None:
+def check_column(column: TableColumn) -> None:
     """Kind, categories, parts and values to fill with must agree."""
     name = column.name
     must(

@@ -30,7 +30,7 @@ _LONGEST_CATEGORY = 1000  # characters; it becomes part of an input's name, whic
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One input column and how it becomes numbers.
 
     Attributes
@@ -81,7 +81,7 @@ class Declaration:
     ordinal : mapping of str to sequence of str
         Columns of ordered categories, with their order.
     dates : mapping of str to sequence of str
-        Columns of dates, with the parts that become inputs; see :class:`Column`.
+        Columns of dates, with the parts that become inputs; see :class:`TableColumn`.
     date_format : str or None
     impute : bool
         Whether missing inputs are filled instead of refused.
@@ -121,7 +121,7 @@ class Declaration:
 class TableSchema:
     """How tables become rows of numbers: settled when a model was fitted, the same ever after."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     targets: tuple[str, ...]
     impute: bool = False
 
@@ -169,7 +169,7 @@ def learn_schema(declaration: Declaration, table: Any, reader: Reader) -> TableS
     """
     available = list(table.schema.names)
     declaration.check(available, reader.source)
-    columns: list[Column] = []
+    columns: list[TableColumn] = []
     failures: list[ValueError] = []
     undeclared: dict[str, str] = {}
     for name in declaration.inputs(available):
@@ -201,7 +201,7 @@ def schema_of(model: Any, available: Sequence[str], source: str, targets: bool =
     names = getattr(model, "feature_names_in_", None)
     d, p = int(model.n_features_in_), int(model.n_outputs_)
     if names is not None:
-        columns = tuple(Column(str(name)) for name in names)
+        columns = tuple(TableColumn(str(name)) for name in names)
         if not targets:
             return TableSchema(columns, ())
         rest = [name for name in available if name not in set(names)]
@@ -216,27 +216,27 @@ def schema_of(model: Any, available: Sequence[str], source: str, targets: bool =
             f"{source} has {len(available)} columns; the model was fitted without names and needs its {d} inputs, "
             f"or these and its {p} outputs after them"
         )
-    return TableSchema(tuple(Column(name) for name in available[:d]), tuple(available[d:]))
+    return TableSchema(tuple(TableColumn(name) for name in available[:d]), tuple(available[d:]))
 
 
-def _declared(name: str, declaration: Declaration) -> Column:
+def _declared(name: str, declaration: Declaration) -> TableColumn:
     if name in declaration.one_hot:
-        return Column(name, "one-hot")
+        return TableColumn(name, "one-hot")
     if name in declaration.ordinal:
         categories = tuple(declaration.ordinal[name])
         if len(set(categories)) != len(categories) or len(categories) < 2:
             raise ValueError(f"column {name!r} needs two or more different categories in order, got {list(categories)}")
-        return Column(name, "ordinal", categories)
+        return TableColumn(name, "ordinal", categories)
     if name in declaration.dates:
         parts = tuple(declaration.dates[name]) or DATE_PARTS[:1]
         unknown = [part for part in parts if part not in DATE_PARTS]
         if unknown:
             raise ValueError(f"a date becomes {', '.join(DATE_PARTS)}; got {unknown[0]!r} for column {name!r}")
-        return Column(name, "date", parts=parts, date_format=declaration.date_format)
-    return Column(name)
+        return TableColumn(name, "date", parts=parts, date_format=declaration.date_format)
+    return TableColumn(name)
 
 
-def _learn_column(column: Column, table: Any, reader: Reader) -> Column:
+def _learn_column(column: TableColumn, table: Any, reader: Reader) -> TableColumn:
     if column.kind == "one-hot":
         texts = reader.texts(table, column.name)
         for row, text in enumerate(texts):
@@ -266,7 +266,7 @@ def _learn_column(column: Column, table: Any, reader: Reader) -> Column:
     return replace(column, fill=tuple(middle.tolist()))
 
 
-def _encoded(column: Column, batch: Any, reader: Reader) -> Array:
+def _encoded(column: TableColumn, batch: Any, reader: Reader) -> Array:
     """The numbers of a column, (n, inputs); NaN in the first where it is missing."""
     if column.kind == "number":
         return reader.numbers(batch, column.name)[:, np.newaxis]

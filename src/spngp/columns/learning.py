@@ -1,0 +1,156 @@
+"""From a table and its outputs to the description of its columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from spngp._support.types import Array
+from spngp.columns import dates
+from spngp.columns.column import MISSING_LEVEL, Column
+from spngp.columns.description import InputColumns, as_levels
+from spngp.columns.frames import Table, Values, as_table
+
+MOST_LEVELS = 5000
+FEW_LEVELS = 20  # up to this number they are levels in any table; of more, rows must repeat them
+_LONGEST_LEVEL = 1000  # characters; tables and plots print levels
+
+IGNORED = "ignored"
+
+
+def learn_columns(X: Any, Y: Array, declared: Mapping[str, Any] | None = None, unknown: str = "prior") -> InputColumns:
+    """What the columns of a table are, and what missing values are replaced by.
+
+    Parameters
+    ----------
+    X : table of pandas, polars or Arrow
+    Y : ndarray of shape (n, p)
+        Outputs; NaN where missing. They decide only in which order the levels of categories get their codes.
+    declared : mapping of str to str or sequence of str, optional
+        What the types of columns do not say: ``"category"`` for numbers that are levels, ``"ignored"`` for a column
+        that is no input, a list of all levels in their order, or for a date the list of its parts
+        (:data:`spngp.columns.dates.DATE_PARTS`).
+    unknown : {"prior", "error"}
+        See :class:`InputColumns`.
+    """
+    table = as_table(X)
+    assert table is not None
+    declared = {} if declared is None else declared
+    absent = [name for name in declared if name not in table.names]
+    if absent:
+        raise ValueError(f"columns declares {absent[0]!r}, but X has no such column")
+    check_names(table)
+    ranks = _mean_ranks(Y)
+    inputs = [
+        (str(name), table.column(j), declared.get(name))
+        for j, name in enumerate(table.names)
+        if declared.get(name) != IGNORED
+    ]
+    if not inputs:
+        raise ValueError("X has no input column: all of them are ignored")
+    return InputColumns(tuple(learn_column(*given, ranks) for given in inputs), unknown)
+
+
+def check_names(table: Table) -> None:
+    """Raise an error unless every column has a name of its own."""
+    counts = Counter(map(str, table.names))
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise ValueError(f"X has {counts[twice[0]]} columns {twice[0]!r}; names must differ")
+
+
+def learn_column(name: str, values: Values, declared: Any, ranks: Array) -> Column:
+    """What one column is; ``ranks`` has the mean rank of each row's outputs."""
+    missing = values.missing
+    if missing.all():
+        raise ValueError(f"column {name!r} has no values; leave it out")
+    if values.kind == "date" and not isinstance(declared, str):
+        return _date(Column(name, "date"), values, declared)
+    if isinstance(declared, str) and declared not in ("category", "number"):
+        raise ValueError(f"column {name!r} is 'category', 'number', 'ignored' or a list in columns, got {declared!r}")
+    if declared is not None and not isinstance(declared, str):
+        return _ordinal(name, as_levels(values), tuple(map(str, declared)))
+    if values.order and declared is None:
+        return _ordinal(name, values, values.order)
+    if values.kind == "text" and declared == "number":
+        raise ValueError(f"column {name!r} is declared as numbers, but holds text")
+    if values.kind == "text" or declared == "category" or (values.kind == "boolean" and missing.any()):
+        return _category(name, as_levels(values), ranks)
+    fill = (float(np.nanmedian(values.numbers)),) if missing.any() else ()
+    kind = "number" if declared == "number" else values.kind
+    return Column(name, kind, gaps=bool(missing.any()), fill=fill)
+
+
+def _date(column: Column, values: Values, parts: Sequence[str] | None) -> Column:
+    known = values.numbers[~np.isnan(values.numbers)]
+    unknown = [part for part in parts or () if part not in dates.DATE_PARTS]
+    if unknown:
+        raise ValueError(f"a date becomes {', '.join(dates.DATE_PARTS)}; got {unknown[0]!r} for column {column.name!r}")
+    column = replace(column, parts=tuple(parts) if parts else dates.parts_for(known))
+    gaps = known.size < values.numbers.size
+    return replace(column, gaps=gaps, fill=tuple(np.median(dates.encode(known, column.parts), axis=0)) if gaps else ())
+
+
+def _ordinal(name: str, values: Values, order: tuple[str, ...]) -> Column:
+    if len(set(order)) != len(order) or len(order) < 2:
+        raise ValueError(f"column {name!r} needs two or more different levels in order, got {list(order)}")
+    column = Column(name, "ordinal", levels=order)
+    places = column.encode(values)
+    missing = np.isnan(places[:, 0])
+    fill = (float(np.median(places[~missing, 0])),) if missing.any() else ()
+    return replace(column, gaps=bool(missing.any()), fill=fill)
+
+
+def _category(name: str, values: Values, ranks: Array) -> Column:
+    texts = [MISSING_LEVEL if text is None else text for text in values.texts]
+    distinct, codes, counts = np.unique(np.array(texts, dtype=object), return_inverse=True, return_counts=True)
+    check_levels(name, [level for level in distinct if level != MISSING_LEVEL], len(texts))
+    if distinct.size < 2:
+        raise ValueError(f"column {name!r} has one level only, {distinct[0]!r}: nothing to learn from; leave it out")
+    # mean ranks shrunk towards the middle, so that a level of one row is not the first or last
+    sums = np.bincount(codes, np.where(np.isnan(ranks), 0.5, ranks) - 0.5)
+    order = np.argsort(sums / (counts + 1.0), kind="stable")
+    below = np.cumsum(counts[order])
+    unseen = int(np.searchsorted(below, 0.5 * len(texts), side="left")) + 1
+    return Column(
+        name,
+        "category",
+        levels=tuple(str(level) for level in distinct[order]),
+        unseen=min(unseen, distinct.size),
+        gaps=any(text is None for text in values.texts),
+    )
+
+
+def check_levels(name: str, levels: Sequence[str], n_rows: int) -> None:
+    """Raise an error if these are no levels of a category: too many, too long, or hardly ever repeated."""
+    longest = max(levels, key=len, default="")
+    if len(longest) > _LONGEST_LEVEL:
+        raise ValueError(
+            f"column {name!r} holds a text of {len(longest):,} characters, a level has at most {_LONGEST_LEVEL:,}; "
+            "shorten it, or leave the column out"
+        )
+    if len(levels) > MOST_LEVELS or is_identifier(len(levels), n_rows):
+        raise ValueError(
+            f"column {name!r} has {len(levels):,} levels in {n_rows:,} rows: it looks like an identifier, or like "
+            "dates or numbers in text; leave it out, convert it, or join rare levels"
+        )
+
+
+def is_identifier(n_levels: int, n_rows: int) -> bool:
+    """Whether so many different texts are names of rows rather than levels."""
+    return n_levels > max(FEW_LEVELS, n_rows // 2)
+
+
+def _mean_ranks(Y: Array) -> Array:
+    """For each row the mean rank of its outputs, from 0 to 1; NaN without any. Ranks, so that no outlier decides."""
+    ranks = np.full(Y.shape, np.nan)
+    for k in range(Y.shape[1]):
+        known = ~np.isnan(Y[:, k])
+        ranks[known, k] = (rankdata(Y[known, k]) - 0.5) / max(1, known.sum())
+    counts = (~np.isnan(ranks)).sum(axis=1)
+    return np.where(counts > 0, np.nansum(ranks, axis=1) / np.maximum(counts, 1), np.nan)

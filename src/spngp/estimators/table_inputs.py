@@ -1,0 +1,77 @@
+"""Tables as inputs of an estimator: described when it is fitted, turned into numbers ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from spngp._support.checks import as_rows
+from spngp._support.types import Array
+from spngp.columns import InputColumns, learn_columns
+from spngp.columns.frames import as_table
+
+_MOST_COLUMNS = 10_000  # a length-scale for each: more cannot be learnt, and take more memory than rows do
+_MOST_SPARSE = 10_000_000  # cells of a sparse matrix that is made dense: 80 MB
+
+
+def dense(X: Any) -> Any:
+    """X, or a small sparse matrix as an array; an error if there are too many cells or columns to compute with."""
+    shape = getattr(X, "shape", None)
+    if not (isinstance(shape, tuple) and len(shape) == 2):
+        return X
+    if shape[1] > _MOST_COLUMNS:
+        raise ValueError(f"X has {shape[1]:,} columns, {_MOST_COLUMNS:,} at most can be learnt from; leave some out")
+    if not (hasattr(X, "toarray") and hasattr(X, "nnz")):
+        return X
+    if shape[0] * shape[1] > _MOST_SPARSE:
+        raise ValueError(
+            f"X is a sparse matrix of {shape[0]:,} x {shape[1]:,} cells, made dense up to {_MOST_SPARSE:,} only; "
+            "choose columns, or reduce them (TruncatedSVD)"
+        )
+    return X.toarray()
+
+
+def described(X: Any, y: Any, declared: Mapping[str, Any] | None, unknown: str) -> InputColumns | None:
+    """The description of a table; None if X is no table."""
+    table = as_table(X)
+    if table is None:
+        if declared:
+            raise ValueError(f"columns describes a table, but X is a {type(X).__name__}")
+        return None
+    Y = _outputs(y, table.n_rows)
+    columns = learn_columns(X, Y, declared, unknown)
+    for column in columns.columns:
+        if column.kind == "number" and table.n_rows > 1:
+            values = table.values(column.name)
+            if values is not None and any(_is_target(values.numbers, output) for output in Y.T):
+                raise ValueError(f"column {column.name!r} of X is the target itself; leave it out of X")
+    return columns
+
+
+def encoded(X: Any, columns: InputColumns) -> Array:
+    """Rows of inputs for a table, or an array of them as it is."""
+    if as_table(X) is not None:
+        return columns.encode(X)
+    rows, names = as_rows(X, "X"), columns.input_names
+    if rows.shape[1] != len(names):
+        raise ValueError(
+            f"X must be a table with the columns {', '.join(columns.names)}, or an array of the {len(names)} inputs "
+            f"that they become, got an array with {rows.shape[1]} columns"
+        )
+    return rows
+
+
+def _outputs(y: Any, n_rows: int) -> Array:
+    """Outputs (n, p); one of NaN if they are no numbers, which is checked later."""
+    try:
+        Y = np.asarray(y, dtype=np.float64)
+        return Y.reshape(n_rows, -1) if n_rows else np.full((0, 1), np.nan)
+    except (TypeError, ValueError):
+        return np.full((n_rows, 1), np.nan)
+
+
+def _is_target(values: Array, output: Array) -> bool:
+    known = ~np.isnan(output)
+    return bool(known.any() and np.ptp(output[known]) > 0 and np.array_equal(values[known], output[known]))
