@@ -9,7 +9,7 @@ import pytest
 
 from spngp import SPNGPRegressor
 from spngp.report import RowNames, write_report
-from spngp.tables.schema import Column, TableSchema
+from spngp.tables.schema import TableColumn, TableSchema
 
 pytest.importorskip("plotly")
 pd = pytest.importorskip("pandas")
@@ -41,11 +41,11 @@ def browser():
 
 TABLE = TableSchema(
     (
-        Column("when", "date", parts=("days", "weekday")),
-        Column("width"),
-        Column(HOSTILE),
-        Column("zone", "one-hot", ("east", "<b>north</b>", "west")),
-        Column("size", "ordinal", ("S", "M", "L")),
+        TableColumn("when", "date", parts=("days", "weekday")),
+        TableColumn("width"),
+        TableColumn(HOSTILE),
+        TableColumn("zone", "one-hot", ("east", "<b>north</b>", "west")),
+        TableColumn("size", "ordinal", ("S", "M", "L")),
     ),
     ("<i onclick=alert(1)>level", "z"),
 )

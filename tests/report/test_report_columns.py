@@ -1,8 +1,13 @@
 """Columns as the reader knows them, averages over rows that occur, segments, and the verdict."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from spngp.columns import Column as Described
+from spngp.columns import InputColumns
+from spngp.columns.dates import encode
 from spngp.metrics import scores
 from spngp.predictive import GaussianMixture
 from spngp.report.accuracy import Accuracy
@@ -14,8 +19,7 @@ from spngp.report.panels import panels, sampled_rows
 from spngp.report.residuals import residual_charts, segments
 from spngp.report.verdict import dominating, interval_verdict, verdict
 from spngp.report.windows import windows
-from spngp.tables.schema import Column as TableColumn
-from spngp.tables.schema import TableSchema
+from spngp.tables.schema import TableColumn, TableSchema
 
 
 class Known:
@@ -67,6 +71,37 @@ def test_types_are_restored():
 def test_a_date_without_days_has_its_parts_only():
     (month,) = columns_of(Known([TableColumn("when", "date", parts=("month",))]), np.array([[1.0], [3.0]]))
     assert (month.name, month.part, month.levels[0]) == ("when: month", False, "Jan")
+
+
+def test_columns_of_an_estimator_have_levels_gaps_and_circles():
+    """As a model describes them that was fitted on a table in Python."""
+    days = np.array([19_723.0, 19_724.0, 19_723.0 + 181, 19_723.0 + 365])  # a Monday, a Tuesday, end of June, a year on
+    described = InputColumns(
+        (
+            Described("when", "date", parts=("days", "week", "season")),
+            Described("zone", "category", ("east", "west"), unseen=1),
+            Described("kg", gaps=True, fill=(2.0,)),
+            Described("rain", "boolean"),
+        )
+    )
+    X = np.column_stack(
+        [encode(days, ("days", "week", "season")), [0, 1, 2, 0], [1, 2, 2, 4], [0, 1, 0, 0], [0, 1, 1, 0]]
+    )
+    model = SimpleNamespace(columns_=described)
+    when, weekday, month, zone, kg, no_kg, rain = columns_of(model, X)
+    assert [weekday.text(value) for value in weekday.values(X)] == ["Mon", "Tue", "Sun", "Tue"]
+    assert [month.text(value) for value in month.values(X)][2] == "Jun"
+    assert zone.levels == ("east", "(not seen)", "west")
+    assert [zone.text(value) for value in zone.values(X)] == ["east", "(not seen)", "west", "east"]
+    assert [kg.text(value) for value in kg.values(X)] == ["1", "–", "2", "4"]
+    assert (kg.inputs, no_kg.part, kg.raw(np.nan)) == ((6, 7), True, "")
+    assert [rain.text(value) for value in rain.values(X)] == ["no", "yes", "yes", "no"]
+    low, high = np.full(9, -np.inf), np.full(9, np.inf)
+    high[5] = 0.5
+    assert box_text(low, high, [when, zone, kg]) == ["zone: east"]
+    found = windows(kg, kg.values(X))
+    assert found.at.tolist() == [1.0, 2.0, 4.0]  # what fills the gap is no value
+    assert found.weights[:, 1].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_boxes_are_told_by_levels_and_dates():

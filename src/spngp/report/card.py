@@ -96,6 +96,7 @@ def columns_table(X: Array, columns: list[Column], judged: Judged) -> str:
     rows = []
     for column in columns:
         values = column.values(X)
+        values = values[~np.isnan(values)]
         distinct = np.unique(values).size
         constant = "constant: it cannot inform predictions" if distinct == 1 else ""
         row: list[str | Cell] = [column.title, _kind(column, values), Cell(f"{distinct:,}", constant, str(distinct))]

@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array
+from spngp.columns import InputColumns
+from spngp.columns.dates import CIRCLES
 from spngp.plotting.lines import input_names
 from spngp.report import text
-from spngp.tables.schema import Column as TableColumn
 from spngp.tables.schema import TableSchema
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _LEVELS_OF_PARTS = {"weekday": (_WEEKDAYS, 0), "month": (_MONTHS, 1)}  # names, and the number of the first
+# Of each circle: the name of its part, steps on it, names of the steps, and where the first of them stands.
+_CIRCLES: dict[str, tuple[str, int, tuple[str, ...], int]] = {
+    "week": ("weekday", 7, _WEEKDAYS, 3),  # 1970 began on a Thursday
+    "season": ("month", 12, _MONTHS, 0),
+    "time": ("hour", 24, (), 0),
+}
+_UNSEEN = "(not seen)"
 _EPOCH = datetime.datetime(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years 1 to 9999
 
@@ -43,6 +51,10 @@ class Column:
         Whether the inputs are also those of another column.
     whole : bool
         Of dates: whether they have no time of day.
+    circle : str
+        Of a part of a date that two inputs tell, the cosine and the sine: which.
+    missing : int or None
+        The input that is one where the value is missing.
     """
 
     name: str
@@ -53,6 +65,8 @@ class Column:
     unit: str = ""
     part: bool = False
     whole: bool = False
+    circle: str = ""
+    missing: int | None = None
 
     @property
     def title(self) -> str:
@@ -65,13 +79,23 @@ class Column:
         return bool(self.levels)
 
     def values(self, X: Array) -> Array:
-        """One number for each row: the value, the place of its level, or days since 1970."""
-        if self.kind == "category":
+        """One number for each row: the value, the place of its level, or days since 1970; NaN where it is missing."""
+        values = self._values(X)
+        return values if self.missing is None else np.where(X[:, self.missing] > 0.5, np.nan, values)
+
+    def _values(self, X: Array) -> Array:
+        if self.circle:
+            _, steps, _, first = _CIRCLES[self.circle]
+            turn = np.arctan2(X[:, self.inputs[1]], X[:, self.inputs[0]]) / (2.0 * np.pi) % 1.0
+            return (np.floor(steps * turn + 1e-9) + first) % steps
+        if self.kind == "category" and len(self.inputs) > 1:
             return np.argmax(X[:, self.inputs], axis=1).astype(np.float64)
         return X[:, self.inputs[0]] - (self.first if self.levels else 0)
 
     def text(self, value: float, digits: int = 4) -> str:
-        """A value in words: a level, a date, or a number without its unit."""
+        """A value in words: a level, a date, or a number without its unit; a dash for a missing one."""
+        if np.isnan(value):
+            return "–"
         if self.levels:
             place = round(value)
             return self.levels[place] if 0 <= place < len(self.levels) else text.number(value + self.first, digits)
@@ -85,11 +109,15 @@ class Column:
 
     def raw(self, value: float) -> str | None:
         """What a CSV file has for a value, if not its text."""
+        if np.isnan(value):
+            return ""
         return None if self.levels or self.kind == "date" else f"{value:.10g}"
 
     def axis(self, values: Array) -> Any:
         """Values for a chart: packed numbers, or texts of dates; levels by their places."""
-        return [date(value, exact=True) for value in values] if self.kind == "date" else text.packed(values, "f8")
+        if self.kind != "date":
+            return text.packed(values, "f8")
+        return [None if np.isnan(value) else date(value, exact=True) for value in values]
 
 
 def with_unit(shown: str, unit: str) -> str:
@@ -121,42 +149,72 @@ def columns_of(model: Any, X: Array, units: Mapping[str, str] | None = None) -> 
     X are rows, which tell whether dates have a time of day.
     Dates that became several inputs are followed by their parts (``Column.part``).
     """
-    schema, units = getattr(model, "table_", None), dict(units or {})
-    if isinstance(schema, TableSchema) and len(schema.input_names) == model.n_features_in_:
+    schema, own, units = getattr(model, "table_", None), getattr(model, "columns_", None), dict(units or {})
+    known: Any = None
+    if isinstance(schema, TableSchema) and len(schema.input_names) == X.shape[1]:
+        known = schema.columns
+    elif isinstance(own, InputColumns) and not own.is_plain:
+        known = own.columns
+    if known is not None:
         found, first = [], 0
-        for column in schema.columns:
+        for column in known:
             count = len(column.input_names)
             found += _of_table(column, tuple(range(first, first + count)))
             first += count
     else:
         found = [Column(text.name(name), "number", (i,)) for i, name in enumerate(input_names(model))]
-    whole = [column.kind == "date" and not (X[:, column.inputs[0]] % 1).any() for column in found]
+    whole = [column.kind == "date" and not (column.values(X) % 1 > 0).any() for column in found]
     return [
-        replace(column, unit=units.get(column.name, ""), whole=daily)
+        replace(column, unit=units.get(column.name, column.unit), whole=daily)
         for column, daily in zip(found, whole, strict=True)
     ]
 
 
-def _of_table(column: TableColumn, inputs: tuple[int, ...]) -> list[Column]:
-    name = text.name(column.name)
+def _of_table(column: Any, inputs: tuple[int, ...]) -> list[Column]:
+    """The reader's columns for one of a table's, as the command line or an estimator describes it."""
+    name, missing = text.name(column.name), []
+    levels = tuple(text.name(level) for level in getattr(column, "levels", ()) or getattr(column, "categories", ()))
+    if getattr(column, "gaps", False) and column.kind != "category":
+        *others, last = inputs
+        inputs, missing = tuple(others), [Column(f"{name}: missing", "ordered", (last,), ("no", "yes"), part=True)]
     if column.kind == "one-hot":
-        return [Column(name, "category", inputs, tuple(text.name(level) for level in column.categories))]
-    if column.kind == "ordinal":
-        return [Column(name, "ordered", inputs, tuple(text.name(level) for level in column.categories))]
+        return [Column(name, "category", inputs, levels)]
+    if column.kind == "category":  # codes: levels, and among them one for all that were not seen
+        return [Column(name, "category", inputs, (*levels[: column.unseen], _UNSEEN, *levels[column.unseen :]))]
     if column.kind == "date":
-        by_part = dict(zip(column.parts, inputs, strict=True))
-        days = by_part.pop("days", None)
-        parts = [_part(name, part, place, days is not None) for part, place in by_part.items()]
-        if days is None:
-            return parts
-        return [Column(name, "date", (days, *by_part.values())), *parts]
-    return [Column(name, "number", inputs)]
+        found = _of_date(name, column.parts, inputs)
+    elif column.kind == "ordinal":
+        found = [Column(name, "ordered", inputs, levels)]
+    elif column.kind == "boolean":
+        found = [Column(name, "ordered", inputs, ("no", "yes"))]
+    else:
+        found = [Column(name, "number", inputs, unit="s" if column.kind == "duration" else "")]
+    if missing:  # changes places together with the values
+        last = missing[0].inputs[0]
+        found = [replace(each, missing=last) for each in found]
+        found[0] = replace(found[0], inputs=(*found[0].inputs, last))
+    return found + missing
 
 
-def _part(name: str, part: str, place: int, of_another: bool) -> Column:
-    title = f"{name}: {'day of the year' if part == 'dayofyear' else part}"
+def _of_date(name: str, parts: Sequence[str], inputs: tuple[int, ...]) -> list[Column]:
+    places, at = {}, 0
+    for part in parts:
+        count = 2 if part in CIRCLES else 1
+        places[part] = inputs[at : at + count]
+        at += count
+    days = places.pop("days", None)
+    found = [_part(name, part, place, days is not None) for part, place in places.items()]
+    return found if days is None else [Column(name, "date", inputs), *found]
+
+
+def _part(name: str, part: str, places: tuple[int, ...], of_another: bool) -> Column:
+    if part in CIRCLES:
+        title, _, levels, _ = _CIRCLES[part]
+        kind = "ordered" if levels else "number"
+        return Column(f"{name}: {title}", kind, places, levels, part=of_another, circle=part)
+    title = "day of the year" if part == "dayofyear" else part
     levels, first = _LEVELS_OF_PARTS.get(part, ((), 0))
-    return Column(title, "ordered" if levels else "number", (place,), levels, first, part=of_another)
+    return Column(f"{name}: {title}", "ordered" if levels else "number", places, levels, first, part=of_another)
 
 
 def box_text(low: Sequence[float], high: Sequence[float], columns: Sequence[Column]) -> list[str]:
@@ -165,7 +223,7 @@ def box_text(low: Sequence[float], high: Sequence[float], columns: Sequence[Colu
     for column in columns:
         if column.part:
             continue
-        if column.kind == "category":
+        if column.kind == "category" and len(column.inputs) > 1:
             sides = [(level, low[i], high[i]) for level, i in zip(column.levels, column.inputs, strict=True)]
             only = [level for level, start, stop in sides if 0.0 <= start < 1.0 <= stop]
             barred = [level for level, start, stop in sides if start < 0.0 <= stop < 1.0]
@@ -184,8 +242,10 @@ def _side(column: Column, low: float, high: float) -> list[str]:
     if not below and not above:
         return []
     if column.levels:
-        inside = [level for place, level in enumerate(column.levels, column.first) if (low < place) and (place <= high)]
-        return [f"{column.name}: {', '.join(inside)}"] if inside else []
+        inside = [level for place, level in enumerate(column.levels, column.first) if low < place <= high]
+        inside = [level for level in inside if level != _UNSEEN]
+        more = f" and {len(inside) - 8} more" if len(inside) > 8 else ""
+        return [f"{column.name}: {', '.join(inside[:8])}{more}"] if inside else []
     if below and above:
         return [f"{column.text(low)} < {column.name} ≤ {column.quantity(high)}"]
     return [f"{column.name} ≤ {column.quantity(high)}" if above else f"{column.name} > {column.quantity(low)}"]

@@ -82,15 +82,17 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         columns = getattr(X, "columns", None)
         names = getattr(X, "index", None) if row_names is None and columns is not None else row_names
         expected = getattr(model, "feature_names_in_", None)
-        plain = model.columns_.is_plain
+        described = getattr(model, "columns_", None)  # a committee has none
+        plain = described is None or described.is_plain
         if plain and columns is not None and expected is not None and list(columns) != list(expected):
             raise ValueError(f"X must have the columns {list(expected)} the model was fitted on, got {list(columns)}")
-        X = as_rows(X, "X") if plain else encoded(X, model.columns_)
+        X = as_rows(X, "X") if described is None or plain else encoded(X, described)
         Y = as_outputs(y, X.shape[0], "y", missing=True)
         if Y.shape[1] != model.n_outputs_:
             raise ValueError(f"y must have the model's {model.n_outputs_} outputs, got {Y.shape[1]}")
-        if X.shape[1] != model.X_train_.shape[1]:
-            raise ValueError(f"X must have the model's {model.X_train_.shape[1]} inputs, got {X.shape[1]}")
+        n_inputs = model.n_features_in_ if described is None or plain else len(described.input_names)
+        if X.shape[1] != n_inputs:
+            raise ValueError(f"X must have the model's {n_inputs} inputs, got {X.shape[1]}")
         if X.shape[0] == 0 or np.isnan(Y).all():
             raise ValueError(f"y must have at least one value that is not missing, got {X.shape[0]} rows without any")
     else:

@@ -12,7 +12,7 @@ from spngp.plotting._style import widened
 from spngp.predictive import GaussianMixture
 from spngp.report.columns import Column, with_unit
 from spngp.report.text import number, packed
-from spngp.report.windows import sample, windows
+from spngp.report.windows import changes, sample, windows
 
 _SHOWN = 24  # columns shown, at most
 _ROWS = 1_500  # rows predicted
@@ -69,7 +69,7 @@ def _sampled(X: Array, y: Array, mixture: GaussianMixture) -> Sampled:
 
 def panels(rows: Sampled, columns: list[Column], order: list[int], unit: str) -> dict[str, Any]:
     """A panel for each column that changes, in the given order, with a step for each choice of rows."""
-    shown = [columns[i] for i in order if np.ptp(columns[i].values(rows.X)) > 0]
+    shown = [columns[i] for i in order if changes(columns[i].values(rows.X))]
     choices = _choices(rows.X, [column for column in shown if not column.part][:_BY])
     items = [_panel(rows, column, choices, unit) for column in shown[:_SHOWN]]
     spans = [step["span"] for item in items for step in item["steps"] if step]
@@ -91,12 +91,12 @@ def _choices(X: Array, columns: list[Column]) -> list[Choice]:
         return choices
     for column in columns:
         values = column.values(X)
-        distinct, counts = np.unique(values, return_counts=True)
+        distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
         if column.has_levels or distinct.size <= _MOST_CHOICES:
             usual = np.sort(distinct[np.argsort(-counts, kind="stable")[:_MOST_CHOICES]])
             parts = [(f"{column.name}: {column.quantity(value)}", values == value) for value in usual]
         else:
-            low, high = np.quantile(values, [1 / 3, 2 / 3])
+            low, high = np.nanquantile(values, [1 / 3, 2 / 3])
             parts = [
                 (f"{column.name} up to {column.quantity(low, 3)}", values <= low),
                 (
@@ -127,7 +127,7 @@ def _panel(rows: Sampled, column: Column, choices: list[Choice], unit: str) -> d
 def _step(rows: Sampled, column: Column, values: Array, choice: Choice, unit: str) -> dict[str, Any] | None:
     """Averages along the column over the rows of a choice; None if the column does not change there."""
     chosen = values[choice.rows]
-    if np.ptp(chosen) == 0:
+    if not changes(chosen):
         return None
     found = windows(column, chosen)
     mean = found.weights @ rows.mean[choice.rows]

@@ -13,7 +13,7 @@ from spngp._support.types import Array, Indices, Mask
 from spngp.report.columns import Column, with_unit
 from spngp.report.judged import Judged
 from spngp.report.text import Cell, figure, number, packed, percent, table
-from spngp.report.windows import sample, windows
+from spngp.report.windows import changes, sample, windows
 
 _SHOWN = 12  # columns, at most
 _POINTS = 600
@@ -35,7 +35,7 @@ def residual_charts(judged: Judged, output: int, columns: list[Column], order: l
     shown = [columns[i] for i in order]
     shown = [column for column in shown if column.kind == "date"] + [c for c in shown if c.kind != "date"]
     along = [(column, column.values(judged.X[rows])) for column in shown]
-    along = [(column, values) for column, values in along if values.size and np.ptp(values) > 0][:_SHOWN]
+    along = [(column, values) for column, values in along if changes(values)][:_SHOWN]
     if rows.size > 1 and not any(column.kind == "date" for column, _ in along):
         along.insert(0, (_ORDER, judged.positions[rows].astype(np.float64) + 1.0))
     return {
@@ -112,10 +112,10 @@ def segments(judged: Judged, output: int, columns: list[Column]) -> list[Segment
 
 
 def _parts(column: Column, values: Array) -> list[tuple[str, Mask]]:
-    distinct = np.unique(values)
+    distinct = np.unique(values[~np.isnan(values)])
     if column.has_levels or distinct.size <= 8:
         return [(f"{column.name}: {column.quantity(value)}", values == value) for value in distinct]
-    edges = np.unique(np.quantile(values, [0.0, 0.25, 0.5, 0.75, 1.0], method="nearest"))
+    edges = np.unique(np.nanquantile(values, [0.0, 0.25, 0.5, 0.75, 1.0], method="nearest"))
     parts = []
     for i, (start, stop) in enumerate(itertools.pairwise(edges.tolist())):
         chosen = (values >= start if i == 0 else values > start) & (values <= stop)

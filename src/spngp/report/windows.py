@@ -5,7 +5,7 @@ Whatever a page shows along a column is an average over rows that occur, so inpu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,6 +60,12 @@ def windows(column: Column, values: Array) -> Windows:
     >>> found.at.tolist(), found.weights.tolist()
     ([0.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
     """
+    if np.isnan(values).any():  # rows where it is missing belong to no group
+        known = np.flatnonzero(~np.isnan(values))
+        found = windows(column, values[known])
+        weights = np.zeros((found.at.size, values.size))
+        weights[:, known] = found.weights
+        return replace(found, weights=weights)
     distinct, counts = np.unique(values, return_counts=True)
     if column.has_levels or distinct.size <= _FEW_VALUES:
         kept = np.sort(np.argsort(-counts, kind="stable")[:_MOST_LEVELS])
@@ -79,6 +85,12 @@ def windows(column: Column, values: Array) -> Windows:
     kept = np.concatenate([[True], np.diff(at) > 0])  # ties would put two groups in one place
     at, weights = at[kept], weights[kept]
     return Windows(at, weights, _breaks(at, values[order]), False)
+
+
+def changes(values: Array) -> bool:
+    """Whether there are different values; NaN is left out."""
+    known = values[~np.isnan(values)]
+    return bool(known.size and np.ptp(known) > 0)
 
 
 def _breaks(at: Array, ordered: Array) -> list[int]:

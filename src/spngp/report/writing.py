@@ -15,10 +15,11 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.atomic import replacing
+from spngp._support.types import Array
 from spngp._version import __version__
 from spngp.estimators.base import Regressor
-from spngp.plotting.lines import input_names
 from spngp.report import text
+from spngp.report.columns import columns_of
 from spngp.report.contents import contents
 from spngp.report.judged import judged_rows
 
@@ -83,7 +84,7 @@ def write_report(
         raise ValueError(f"a {type(model).__name__} keeps no rows to show: give X and y that it has not seen")
     judged = judged_rows(model, X, y, row_names)
     outputs = [text.name(name) for name in _output_names(model, y, output_names)]
-    by_name = _units(model, outputs, units)
+    by_name = _units(model, judged.X, outputs, units)
     parts = contents(model, judged, outputs, by_name)
     parts |= {
         "title": text.escaped(text.name(title) if title else f"How {', '.join(outputs[:3])} is predicted"),
@@ -99,15 +100,13 @@ def write_report(
     return Path(path)
 
 
-def _units(model: Any, outputs: list[str], units: str | Mapping[str, str] | None) -> dict[str, str]:
+def _units(model: Any, X: Array, outputs: list[str], units: str | Mapping[str, str] | None) -> dict[str, str]:
     """Units by the names of columns and outputs."""
     if units is None:
         return {}
     if isinstance(units, str):
         return {outputs[0]: text.name(units)} if len(outputs) == 1 else _no_unit_for_all(outputs)
-    schema = getattr(model, "table_", None)
-    columns = [column.name for column in schema.columns] if schema is not None else input_names(model)
-    known = [*(text.name(name) for name in columns), *outputs]
+    known = [*(column.name for column in columns_of(model, X) if not column.part), *outputs]
     unknown = [name for name in units if text.name(name) not in known]
     if unknown:
         raise ValueError(f"units must be of columns or outputs, {', '.join(known[:12])}; got {unknown[0]!r}")
