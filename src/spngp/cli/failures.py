@@ -16,7 +16,6 @@ EXTRAS = {
     "matplotlib": "plot",
     "plotly": "report",
     "pooch": "data",
-    "tqdm": "progress",
 }
 
 

@@ -64,6 +64,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without)
             own, own_noise = judged.own, judged.own_noise
 
+        if small:
+            progress.stage("settings", 0)
         averaged = averaged_experts(tied, W, sound, plan, rng)
         if averaged:
             experts, own = put_in(averaged, experts, tied, W, sound), None
