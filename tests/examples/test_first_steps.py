@@ -12,7 +12,7 @@ import spngp
 ROOT = Path(__file__).parents[2]
 _LEAN = """
 import runpy, sys
-for extra in ("typer", "rich", "pyarrow", "matplotlib", "pooch", "pandas", "polars"):
+for extra in ("typer", "rich", "pyarrow", "matplotlib", "pandas", "polars"):
     sys.modules[extra] = None  # importing it is an ImportError
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -15,7 +15,6 @@ EXTRAS = {
     "pyarrow": "cli",
     "matplotlib": "plot",
     "plotly": "report",
-    "pooch": "data",
 }
 
 
