@@ -134,8 +134,8 @@ def test_windows_are_averages_of_rows_that_occur():
     assert (found.weights >= 0).all()
     np.testing.assert_allclose(found.weights @ x, found.at)
     assert (np.diff(found.at) > 0).all()
-    (gap,) = found.breaks  # nothing occurs between 1 and 9
-    assert found.at[gap - 1] < found.at[gap]
+    (gap,) = found.breaks  # nothing occurs between 1 and 9, and no average mixes what is on either side
+    assert found.at[gap - 1] < 1 < 9 < found.at[gap]
     few = windows(Column("x", "number", (0,)), np.array([3.0, 1.0, 3.0]))
     assert few.distinct
     assert few.at.tolist() == [1.0, 3.0]
@@ -229,6 +229,8 @@ def test_the_verdict_names_baseline_and_intervals():
     narrow = verdict(accuracy_of(y, truth, 0.5), reference, y - truth, "delay", "min")
     assert narrow.alarm
     assert "Its intervals are too narrow: only" in narrow.sentences[-1]
+    wide = verdict(accuracy_of(y, truth, 3.0), reference, y - truth, "delay", "min")
+    assert (wide.alarm, wide.wide) == (False, True)
     worse = verdict(accuracy_of(y, -truth, 6.0), reference, y + truth, "delay", "min")
     assert worse.alarm
     assert "more than always predicting the mean" in worse.sentences[0]
@@ -241,17 +243,17 @@ def test_the_verdict_names_baseline_and_intervals():
 @pytest.mark.parametrize(
     ("n", "share", "start", "fails"),
     [
-        (100, 0.91, "Its intervals are honest: 91 % of 100 observations", False),
-        (100, 0.80, "Its intervals are too narrow: only 80 % of 100 observations", True),
-        (10_000, 0.94, "Its intervals are honest", False),  # by chance too few, but near enough
-        (10_000, 0.999, "Its intervals are too wide: 99.9 % of 10,000", True),
-        (3, 0.0, "3 observations cannot show whether its intervals hold", False),
+        (100, 0.91, "Its intervals are honest: 91 % of 100 observations", ""),
+        (100, 0.80, "Its intervals are too narrow: only 80 % of 100 observations", "narrow"),
+        (10_000, 0.94, "Its intervals are honest", ""),  # by chance too few, but near enough
+        (10_000, 0.999, "Its intervals are too wide: 99.9 % of 10,000", "wide"),
+        (3, 0.0, "3 observations cannot show whether its intervals hold", ""),
     ],
 )
 def test_intervals_are_judged_with_chance_allowed_for(n, share, start, fails):
     said, failed = interval_verdict(n, {0.95: share})
     assert said.replace("\u00a0", " ").startswith(start)
-    assert failed is fails
+    assert failed == fails
 
 
 def test_a_few_rows_that_make_the_squared_error_are_named():

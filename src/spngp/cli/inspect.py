@@ -59,7 +59,7 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "regions": len({(*record["low"], *record["high"]) for record in records}),
         "in_doubt": [{"row": int(row) + 1, "target": targets[output]} for row, output in model.outliers_],
         "spans": np.ptp(model.X_train_, axis=0),
-        "importances": _importances(model, targets),
+        "importances": _importances(model, records, targets),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
         "experts": [{**record, "output": targets[record["output"]]} for record in records],
     }
@@ -168,16 +168,19 @@ def _show_importances(facts: dict[str, Any]) -> None:
         )
 
 
-def _importances(model: Any, targets: list[str]) -> dict[str, dict[str, dict[str, float]]]:
+def _importances(
+    model: Any, records: list[dict[str, Any]], targets: list[str]
+) -> dict[str, dict[str, dict[str, float]]]:
     """For each target the columns, most important first."""
     from dataclasses import asdict
 
     from spngp.report.columns import columns_of
-    from spngp.report.importance import importances
+    from spngp.report.importance import importances, rows_seen
 
     columns = [column for column in columns_of(model, model.X_train_) if not column.part]
+    found_by_output = importances(model, model.X_train_, columns, rows_seen(records))
     found = {}
-    for target, items in zip(targets, importances(model, model.X_train_, columns), strict=True):
+    for target, items in zip(targets, found_by_output, strict=True):
         pairs = sorted(zip(columns, items, strict=True), key=lambda pair: -pair[1].share)
         found[target] = {column.name: asdict(item) for column, item in pairs}
     return found

@@ -15,7 +15,7 @@ from spngp.report.columns import Column, with_unit
 from spngp.report.importance import Importance
 from spngp.report.judged import Judged, training_range
 from spngp.report.text import Cell, escaped, figure, number, percent, table
-from spngp.report.verdict import Verdict
+from spngp.report.verdict import Verdict, gain_text
 
 _BARS = 15  # columns in the chart of importances, at most
 
@@ -40,8 +40,9 @@ def verdict_html(verdicts: list[Verdict], judged: Judged) -> str:
         sample = f" They are a random sample of {judged.n_given:,}."
     parts = []
     for k, verdict in enumerate(verdicts):
-        state = "alarm" if verdict.alarm else "good"
-        mark = '<strong class="flag">Take care.</strong> ' if verdict.alarm else ""
+        state = "alarm" if verdict.alarm else "warning" if verdict.wide else "good"
+        mark = {"alarm": "Take care. ", "warning": "Note. ", "good": ""}[state]
+        mark = f'<strong class="flag">{mark}</strong>' if mark else ""
         said = mark + escaped(" ".join(verdict.sentences))
         rows = f"Judged by {counted(judged.X.shape[0], 'row')} that it has not seen.{sample}" if k == 0 else ""
         note = f'<p class="note">{escaped(rows)}</p>' if rows else ""
@@ -50,23 +51,44 @@ def verdict_html(verdicts: list[Verdict], judged: Judged) -> str:
 
 
 def key_figures(
-    model: Any, found: list[Accuracy], verdicts: list[Verdict], outputs: list[str], units: list[str]
+    model: Any,
+    records: list[dict[str, Any]] | None,
+    found: list[Accuracy],
+    verdicts: list[Verdict],
+    outputs: list[str],
+    units: list[str],
 ) -> str:
     """The figures to remember."""
-    of = f" of {outputs[0]}" if len(outputs) > 1 else ""
+    of = f"{outputs[0]}: " if len(outputs) > 1 else ""
     if found:
         first, verdict, unit = found[0].scores, verdicts[0], units[0]
         less = "less" if verdict.gain >= 0 else "more"
         shown = [
-            ("Off by" + of, with_unit(number(first.mae, 3), unit), "on average (mean absolute error)"),
-            ("Against the mean" + of, f"{abs(round(100 * verdict.gain))}\u00a0% {less}", "than always predicting it"),
-            ("Inside 95 % intervals" + of, percent(first.coverage[0.95]), f"of {counted(first.n, 'observation')}"),
-            ("Width of 95 % intervals" + of, with_unit(number(found[0].width, 3), unit), "on average"),
+            (
+                of + "off by" if of else "Off by",
+                with_unit(number(first.mae, 3), unit),
+                "on average (mean absolute error)",
+            ),
+            (
+                of + "against the mean" if of else "Against the mean",
+                f"{gain_text(abs(verdict.gain))} {less}",
+                "than always predicting it",
+            ),
+            (
+                of + "inside 95 % intervals" if of else "Inside 95 % intervals",
+                percent(first.coverage[0.95]),
+                f"of {counted(first.n, 'observation')}",
+            ),
+            (
+                of + "width of 95 % intervals" if of else "Width of 95 % intervals",
+                with_unit(number(found[0].width, 3), unit),
+                "on average",
+            ),
         ]
     else:
         shown = [("Rows learnt from", f"{model.X_train_.shape[0]:,}", "")]
-        if hasattr(model, "regions_"):
-            boxes = {(record["output"], *record["low"], *record["high"]) for record in model.regions_}
+        if records is not None:
+            boxes = {(record["output"], *record["low"], *record["high"]) for record in records}
             shown += [
                 ("Regions", f"{len(boxes):,}", "parts of the data with kernels of their own"),
                 ("Kernels", str(len(model.kernel_names_)), "alternatives that are mixed"),
@@ -135,15 +157,15 @@ def outputs_table(Y: Array, outputs: list[str], units: list[str]) -> str:
     return table(head, rows, "Outputs", download="outputs.csv")
 
 
-def settings_table(model: Any) -> str:
+def settings_table(model: Any, records: list[dict[str, Any]] | None) -> str:
     """The estimator's parameters and what came of them."""
     rows: list[list[str]] = [["log evidence", number(model.log_evidence_)]]
-    if hasattr(model, "regions_"):
-        rows.append(["experts in all regions", f"{len(model.regions_):,}"])
+    if records is not None:
+        rows.append(["experts in all regions", f"{len(records):,}"])
         rows.append(["combinations that are mixed", _size(model.network_.n_induced_trees)])
         shapes = ["Gaussian" if shape == GAUSSIAN else "longer tails than Gaussian" for shape in model.noise_shapes_]
         rows.append(["learnt shape of the noise", ", ".join(dict.fromkeys(shapes))])
-        used = {record["kernel"] for record in model.regions_}
+        used = {record["kernel"] for record in records}
         rows.append(["kernels mixed", ", ".join(name for name in model.kernel_names_ if name in used)])
     rows += [
         [name, _shown(value)] for name, value in sorted(model.get_params(deep=False).items()) if name not in _NOT_SHOWN

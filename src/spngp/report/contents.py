@@ -12,7 +12,7 @@ from spngp.plotting.lines import input_names, training_rows, without_names
 from spngp.report import accuracy, card, rows, text
 from spngp.report.columns import Column, columns_of
 from spngp.report.curve import curve
-from spngp.report.importance import Importance, importances
+from spngp.report.importance import Importance, importances, rows_seen
 from spngp.report.judged import Judged, training_range
 from spngp.report.panels import panels, sample_for, sampled_rows
 from spngp.report.region_explorer import regions
@@ -24,7 +24,8 @@ def contents(model: Any, judged: Judged, outputs: list[str], units: dict[str, st
     """The parts of the page by name, as HTML, and the data of its charts as JSON."""
     X, Y = training_rows(model) if hasattr(model, "X_train_") else (judged.X, judged.Y)  # a committee keeps no rows
     columns, of_outputs = columns_of(model, X, units), [units.get(name, "") for name in outputs]
-    matter = importances(model, X, columns)
+    records = model.regions_ if hasattr(model, "regions_") else None
+    matter = importances(model, X, columns, rows_seen(records)) if records else importances(model, X, columns)
     orders = [_order(found, columns) for found in matter]
     found = [accuracy.accuracy(judged, k) for k in range(len(outputs))] if judged.held_out else []
     references = [baseline(judged.Y[:, k], Y[:, k]) if each.scores.n else float("nan") for k, each in enumerate(found)]
@@ -37,7 +38,7 @@ def contents(model: Any, judged: Judged, outputs: list[str], units: dict[str, st
         "outputs": outputs,
         "units": of_outputs,
         "heldOut": judged.held_out,
-        "charts": _charts(model, X, Y, judged, columns, matter, orders, of_outputs),
+        "charts": _charts(model, records, X, Y, judged, columns, matter, orders, of_outputs),
     }
     few = [_tables(model, X, judged, k, [columns[i] for i in orders[k]], of_outputs[k]) for k in range(len(outputs))]
     hidden = {True: "", False: "hidden"}
@@ -45,14 +46,16 @@ def contents(model: Any, judged: Judged, outputs: list[str], units: dict[str, st
         "data": text.json_for_html(data),
         "subtitle": text.escaped(card.subtitle(model, X, columns, outputs)),
         "verdict": card.verdict_html(verdicts, judged),
-        "key-figures": card.key_figures(model, found, verdicts, outputs, of_outputs) if verdicts or not found else "",
+        "key-figures": card.key_figures(model, records, found, verdicts, outputs, of_outputs)
+        if verdicts or not found
+        else "",
         "output-choice": _output_choice(outputs),
         "columns": card.columns_table(X, columns, judged),
         "outputs": card.outputs_table(Y, outputs, of_outputs),
         "scores": accuracy.scores_table(found, references, outputs, of_outputs) if found else "",
         "accuracy-hidden": hidden[bool(found)],
         "accuracy-note-hidden": hidden[not found],
-        "regions-hidden": hidden[hasattr(model, "regions_")],
+        "regions-hidden": hidden[records is not None],
         "curve-hidden": hidden[_is_curve(columns)],
         "panels-hidden": hidden[not _is_curve(columns)],
         "judged": "held-out rows" if judged.held_out else "rows the model has learnt from",
@@ -60,7 +63,7 @@ def contents(model: Any, judged: Judged, outputs: list[str], units: dict[str, st
         "surprises": _by_output([part["surprises"] for part in few]),
         "doubt": _by_output([part["doubt"] for part in few]),
         "rows-called": _called(judged),
-        "settings": card.settings_table(model),
+        "settings": card.settings_table(model, records),
     }
 
 
@@ -81,6 +84,7 @@ def _order(found: list[Importance], columns: list[Column]) -> list[int]:
 
 def _charts(
     model: Any,
+    records: list[dict[str, Any]] | None,
     X: Array,
     Y: Array,
     judged: Judged,
@@ -106,8 +110,8 @@ def _charts(
                 "curve": curve(model, X[known[:, k]], Y[known[:, k], k], k, columns[0]) if alone else None,
                 "panels": None if alone else panels(looked_at[k], columns, order, units[k]),
                 "residuals": residual_charts(judged, k, columns, order),
-                "regions": regions(model, X, judged, k, shown, inputs, units[k])
-                if hasattr(model, "regions_")
+                "regions": regions(model, records, X, judged, k, shown, inputs, units[k])
+                if records is not None
                 else None,
             }
         )

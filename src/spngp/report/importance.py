@@ -12,7 +12,8 @@ from spngp.plotting.lines import without_names
 from spngp.report.columns import Column
 from spngp.report.windows import sample
 
-_ROWS = 600
+_ROWS, _FEWEST = 600, 80
+_EVALUATIONS = 2e8  # of kernels, for all predictions together
 _SHUFFLES = 2
 _ROWS_AT_ONCE = 20_000
 
@@ -25,14 +26,14 @@ class Importance:
     error: float
 
 
-def importances(model: Any, X: Array, columns: list[Column]) -> list[list[Importance]]:
+def importances(model: Any, X: Array, columns: list[Column], n_seen: float = 1000.0) -> list[list[Importance]]:
     """For each output the importance of each column.
 
     With f the prediction and x' a row whose inputs of the column come from another row, it is E(f(x) − f(x'))² / 2
     Var f: the share of the variance that is lost without the column. Shares add up to more than one where columns act
-    together.
+    together. ``n_seen`` is how many rows a prediction looks at: where these are many, fewer are made.
     """
-    rows = X[sample(X.shape[0], _ROWS)]
+    rows = X[sample(X.shape[0], int(np.clip(_EVALUATIONS / (n_seen * len(columns) * _SHUFFLES), _FEWEST, _ROWS)))]
     rng, plain = np.random.default_rng(0), without_names(model)
     mean = _predicted(plain, rows)
     variance = mean.var(axis=0)
@@ -46,6 +47,12 @@ def importances(model: Any, X: Array, columns: list[Column]) -> list[list[Import
             error = shares.std() / np.sqrt(shares.size)
             found[k].append(Importance(float(shares.mean()), float(error)))
     return found
+
+
+def rows_seen(records: list[dict[str, Any]]) -> float:
+    """How many rows a prediction looks at on average, all experts together; ``records`` are those of ``regions_``."""
+    seen = sum(record["rows"] * (record["rows"] + record["context_rows"]) for record in records)
+    return seen / max(sum(record["rows"] * record["weight"] for record in records), 1.0)
 
 
 def _shuffled(rows: Array, column: Column, order: Indices) -> Array:

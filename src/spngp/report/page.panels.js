@@ -7,11 +7,12 @@ function pieces(step, keys) {
 const jittered = (places) => places.map((place, i) => place + 0.34 * (((i * 0.618034) % 1) - 0.5));
 
 function columnAxis(item, at) {
-  if (item.kind !== "levels") return titled(item.title, { type: item.kind === "date" ? "date" : "linear", nticks: 5 });
+  if (item.kind !== "levels") return titled(short(item.title, 34), { type: item.kind === "date" ? "date" : "linear", nticks: 5 });
   const places = Array.from(new Set(at)).sort((a, b) => a - b);
-  const many = places.length > 8;
-  return titled(item.title, {
-    tickvals: places, ticktext: places.map((place) => plain(short(item.levels[place] ?? `${place}`, 14))), nticks: 0,
+  const many = places.length > 8, every = Math.ceil(places.length / 14); // labels of some, if all would overlap
+  const labelled = places.filter((_, i) => i % every === 0);
+  return titled(short(item.title, 34), {
+    tickvals: labelled, ticktext: labelled.map((place) => plain(short(item.levels[place] ?? `${place}`, 14))), nticks: 0,
     tickangle: many ? -60 : "auto", range: [places[0] - 0.6, places[places.length - 1] + 0.6],
   });
 }
@@ -30,19 +31,20 @@ function bandTraces(piece, low, high, colour, levels, width) {
 }
 
 function panelTraces(all, item, i) {
-  const step = item.steps[i], levels = item.kind === "levels", traces = [];
+  const step = item.steps[i], levels = item.kind === "levels", bars = levels || step.distinct, traces = [];
+  const width = Math.max(3, Math.min(10, 170 / positions(step.x).length));
   const chosen = bytesOf(all.inChoice[i]), x = positions(item.points), y = decoded(all.y);
   const kept = x.map((_, k) => k).filter((k) => chosen[k]);
   const shownX = kept.map((k) => x[k]);
   for (const piece of pieces(step, ["low", "high", "lower", "upper", "mean"])) {
     const [low, high, lower, upper, mean] = piece.y;
-    traces.push(...bandTraces(piece, low, high, "rgba(33,134,196,.20)", levels, 10), ...bandTraces(piece, lower, upper, "rgba(33,134,196,.38)", levels, 10));
+    traces.push(...bandTraces(piece, low, high, "rgba(33,134,196,.20)", bars, width), ...bandTraces(piece, lower, upper, "rgba(33,134,196,.38)", bars, width));
     const hover = levels
       ? { text: piece.x.map((place) => inTemplate(item.levels[place] ?? "")), hovertemplate: "%{text}: %{y:.4g}<br>95 %: %{customdata[0]:.4g} to %{customdata[1]:.4g}<extra></extra>" }
       : { hovertemplate: "predicted %{y:.4g}<br>95 %: %{customdata[0]:.4g} to %{customdata[1]:.4g}<extra></extra>" };
     traces.push({
-      x: piece.x, y: mean, customdata: low.map((value, k) => [value, high[k]]), mode: levels ? "markers" : step.distinct ? "lines+markers" : "lines", line: { color: BLUE, width: 2.5 },
-      marker: { color: BLUE, size: levels ? 9 : 7 }, ...hover,
+      x: piece.x, y: mean, customdata: low.map((value, k) => [value, high[k]]), mode: levels ? "markers" : step.distinct ? "lines+markers" : "lines", line: { color: BLUE, width: bars ? 1 : 2.5 },
+      marker: { color: BLUE, size: Math.min(9, width + 2) }, ...hover,
     });
   }
   traces.unshift({ x: levels ? jittered(shownX) : shownX, y: kept.map((k) => y[k]), mode: "markers", marker: { color: GREY + "1)", size: 3, opacity: 0.45 }, hoverinfo: "skip" });
@@ -172,11 +174,12 @@ function drawResidualCards(all) {
   });
   $("residual-cards").replaceChildren(...cards.map((made) => made.card));
   return inTurn(cards, ({ chart, item }) => {
-    const levels = item.kind === "levels", x = positions(item.points);
+    const levels = item.kind === "levels", bars = levels || item.distinct, x = positions(item.points);
+    const width = Math.max(3, Math.min(8, 170 / positions(item.x).length));
     const traces = [{ x: levels ? jittered(x) : x, y: errors, mode: "markers", marker: { color: GREY + "1)", size: 3.5, opacity: 0.5 }, hovertemplate: "off by %{y:.4g}<extra></extra>" }];
     for (const piece of pieces(item, ["low", "high", "mean"])) {
-      traces.push(...bandTraces(piece, piece.y[0], piece.y[1], "rgba(33,134,196,.3)", levels, 8));
-      traces.push({ x: piece.x, y: piece.y[2], mode: levels ? "markers" : "lines", marker: { color: BLUE, size: 8 }, line: { color: BLUE, width: 2 }, hovertemplate: "on average %{y:.4g}<extra></extra>" });
+      traces.push(...bandTraces(piece, piece.y[0], piece.y[1], "rgba(33,134,196,.3)", bars, width));
+      traces.push({ x: piece.x, y: piece.y[2], mode: bars ? "markers" : "lines", marker: { color: BLUE, size: width }, line: { color: BLUE, width: 2 }, hovertemplate: "on average %{y:.4g}<extra></extra>" });
     }
     Plotly.react(chart, traces, layout(220, {
       margin: { l: 46, r: 10, t: 6, b: 40 }, xaxis: columnAxis(item, positions(item.x)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,21 @@ _RESIDUALS = 80  # residuals shown per region, at most
 
 
 def regions(
-    model: Any, X: Array, judged: Judged, output: int, columns: list[Column], inputs: list[str], unit: str
+    model: Any,
+    records: list[dict[str, Any]],
+    X: Array,
+    judged: Judged,
+    output: int,
+    columns: list[Column],
+    inputs: list[str],
+    unit: str,
 ) -> dict[str, Any]:
-    """The regions of one output, largest first; ``columns`` in the order to show them."""
-    found = [region for region in expert_regions(model, output) if region.rows * region.weight > 1e-3]
+    """The regions of one output, largest first; ``records`` are ``regions_``, ``columns`` in the order to show them."""
+    found = [
+        region
+        for region in expert_regions(SimpleNamespace(regions_=records), output)
+        if region.rows * region.weight > 1e-3
+    ]
     rows, mixture, y = judged.observed(output)
     X_judged, mean = judged.X[rows], mixture.mean
     residual = norm.ppf(np.clip(metrics.pit(mixture, y), 1e-9, 1.0 - 1e-9))  # 95 % lie in ±1.96, whatever the shape

@@ -28,6 +28,8 @@ class Verdict:
     sentences : list of str
     alarm : bool
         Whether the model should not be used as it is.
+    wide : bool
+        Whether intervals are wider than they need be.
     gain : float
         Share by which errors are smaller than those of predicting the mean.
     baseline : float
@@ -36,6 +38,7 @@ class Verdict:
 
     sentences: list[str]
     alarm: bool
+    wide: bool
     gain: float
     baseline: float
 
@@ -72,7 +75,7 @@ def verdict(found: Accuracy, reference: float, error: Array, name: str, unit: st
     off, mean = with_unit(number(size, 3), unit), with_unit(number(reference, 3), unit)
     useless = gain < -_SAME or found.scores.r2 < 0
     if useless:
-        more = f"{round(-100 * gain)}\u00a0% more than" if gain < -_SAME else "no less than"
+        more = f"{gain_text(-gain)} more than" if gain < -_SAME else "no less than"
         first = f"Predictions of {name} are off by {off} on average, {more} always predicting the mean ({mean})."
         accuracy = [first, "Do not use it as it is."]
     elif gain <= _SAME:
@@ -82,7 +85,7 @@ def verdict(found: Accuracy, reference: float, error: Array, name: str, unit: st
         ]
     else:
         accuracy = [
-            f"Predictions of {name} are off by {off} on average, {round(100 * gain)}\u00a0% less than always "
+            f"Predictions of {name} are off by {off} on average, {gain_text(gain)} less than always "
             f"predicting the mean ({mean})."
         ]
     intervals, failed = interval_verdict(found.scores.n, found.scores.coverage)
@@ -90,11 +93,11 @@ def verdict(found: Accuracy, reference: float, error: Array, name: str, unit: st
     if few:
         rows = "one row makes" if few == 1 else f"{few} rows make"
         accuracy.append(f"Of the squared error, {rows} {round(100 * share)}\u00a0%: see “Rows to look at”.")
-    return Verdict([*accuracy, intervals], useless or failed, gain, reference)
+    return Verdict([*accuracy, intervals], useless or failed == "narrow", failed == "wide", gain, reference)
 
 
-def interval_verdict(n: int, shares: dict[float, float]) -> tuple[str, bool]:
-    r"""Whether intervals hold what they promise, in a sentence, and whether they fail.
+def interval_verdict(n: int, shares: dict[float, float]) -> tuple[str, str]:
+    r"""Whether intervals hold what they promise, in a sentence, and if they fail: "narrow" or "wide".
 
     ``shares`` has the share of n observations inside the central intervals of each probability.
 
@@ -106,7 +109,7 @@ def interval_verdict(n: int, shares: dict[float, float]) -> tuple[str, bool]:
     Its intervals are honest: 91 % of 100 observations fell inside their 95 % intervals.
     """
     if n < _FEW:
-        return f"{counted(n, 'observation')} cannot show whether its intervals hold.", False
+        return f"{counted(n, 'observation')} cannot show whether its intervals hold.", ""
     for level in sorted(shares, reverse=True):
         low, high = normal_range(n, level)
         share = shares[level]
@@ -118,12 +121,17 @@ def interval_verdict(n: int, shares: dict[float, float]) -> tuple[str, bool]:
             return (
                 f"Its intervals are too narrow: only {held}; {normal} would be normal. Expect larger errors than they "
                 "say.",
-                True,
+                "narrow",
             )
-        return f"Its intervals are too wide: {held}; {normal} would be normal. It knows more than they say.", True
+        return f"Its intervals are too wide: {held}; {normal} would be normal. It knows more than they say.", "wide"
     level = max(shares)
     held = f"{_percent(shares[level])} of {counted(n, 'observation')} fell inside their {_percent(level)} intervals"
-    return f"Its intervals are honest: {held}.", False
+    return f"Its intervals are honest: {held}.", ""
+
+
+def gain_text(gain: float) -> str:
+    """A share as per cent; with a decimal where all of it is nearly reached."""
+    return f"{100 * gain:.1f}\u00a0%" if 0.985 < gain < 0.9995 else f"{round(100 * gain)}\u00a0%"
 
 
 def _percent(share: float) -> str:

@@ -72,19 +72,26 @@ def windows(column: Column, values: Array) -> Windows:
         weights = (values[np.newaxis, :] == distinct[kept, np.newaxis]) / counts[kept, np.newaxis]
         return Windows(distinct[kept], weights, [], True, distinct.size - kept.size)
     order = np.argsort(values, kind="stable")
-    n = order.size
-    size = min(n, max(_LEAST_ROWS, round(_SHARE * n)))
-    count = min(_POSITIONS, max(2, n // 3))
-    weights = np.zeros((count, n))
-    for i, centre in enumerate(np.linspace(0, n - 1, count)):
-        distance = np.abs(np.arange(n) - centre) / (0.5 * size + 1.0)
+    parts = np.split(order, _gaps(values[order]))
+    windowed = [_overlapping(values, part, order.size) for part in parts]
+    at, weights = (np.concatenate(each) for each in zip(*windowed, strict=True))
+    breaks = np.cumsum([places.size for places, _ in windowed])[:-1]
+    return Windows(at, weights, [int(place) for place in breaks], False)
+
+
+def _overlapping(values: Array, part: Indices, n: int) -> tuple[Array, Array]:
+    """Windows over a part of the n rows, in the order of their values: where they stand, and their weights."""
+    size = min(part.size, max(_LEAST_ROWS, round(_SHARE * n)))
+    count = max(1, min(round(_POSITIONS * part.size / n), part.size // 3))
+    weights = np.zeros((count, values.size))
+    for i, centre in enumerate(np.linspace(0, part.size - 1, count) if count > 1 else [0.5 * (part.size - 1)]):
+        distance = np.abs(np.arange(part.size) - centre) / (0.5 * size + 1.0)
         near = np.flatnonzero(distance < 1.0)
-        weights[i, order[near]] = (1.0 - distance[near] ** 3) ** 3
+        weights[i, part[near]] = (1.0 - distance[near] ** 3) ** 3
     weights /= weights.sum(axis=1, keepdims=True)
     at = weights @ values
     kept = np.concatenate([[True], np.diff(at) > 0])  # ties would put two groups in one place
-    at, weights = at[kept], weights[kept]
-    return Windows(at, weights, _breaks(at, values[order]), False)
+    return at[kept], weights[kept]
 
 
 def changes(values: Array) -> bool:
@@ -93,11 +100,9 @@ def changes(values: Array) -> bool:
     return bool(known.size and np.ptp(known) > 0)
 
 
-def _breaks(at: Array, ordered: Array) -> list[int]:
-    """Groups with a wide gap among the values before them."""
-    jumps = np.flatnonzero(np.diff(ordered) > _GAP * (ordered[-1] - ordered[0]))
-    middles = 0.5 * (ordered[jumps] + ordered[jumps + 1])
-    return sorted({int(i) for i in np.searchsorted(at, middles) if 0 < i < at.size})
+def _gaps(ordered: Array) -> Indices:
+    """Where no rows occur for a while, among values in their order."""
+    return np.flatnonzero(np.diff(ordered) > _GAP * (ordered[-1] - ordered[0])) + 1
 
 
 def sample(n: int, most: int) -> Indices:

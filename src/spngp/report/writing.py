@@ -87,7 +87,7 @@ def write_report(
     by_name = _units(model, judged.X, outputs, units)
     parts = contents(model, judged, outputs, by_name)
     parts |= {
-        "title": text.escaped(text.name(title) if title else f"How {', '.join(outputs[:3])} is predicted"),
+        "title": text.escaped(text.name(title) if title else _default_title(outputs)),
         "style": _file("page.css"),
         "script": "\n".join(_file(f"page.{part}.js") for part in ("charts", "panels", "regions", "tables", "start")),
         "plotly": _plotly(),
@@ -98,6 +98,14 @@ def write_report(
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _default_title(outputs: list[str]) -> str:
+    if len(outputs) == 1:
+        return f"How {outputs[0]} is predicted"
+    named = ", ".join(outputs[:-1]) if len(outputs) <= 3 else ", ".join(outputs[:2])
+    last = outputs[-1] if len(outputs) <= 3 else f"{len(outputs) - 2} more"
+    return f"How {named} and {last} are predicted"
 
 
 def _units(model: Any, X: Array, outputs: list[str], units: str | Mapping[str, str] | None) -> dict[str, str]:
