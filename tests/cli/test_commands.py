@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -36,7 +37,7 @@ def folder(tmp_path_factory):
     rows = [f"r{i:03d},{a[i]:.6f},{b[i]:.6f},{kind[i]},{y[i]:.6f},{z[i]:.6f}\n" for i in range(n)]
     (folder / "train.csv").write_text("id,a,b,kind,y,z\n" + "".join(rows[:150]))
     (folder / "test.csv").write_text("id,a,b,kind,y,z\n" + "".join(rows[150:]))
-    fit = ["fit", folder / "train.csv", "--one-hot", "kind", *QUICK]
+    fit = ["fit", folder / "train.csv", "--category", "kind", *QUICK]
     ok(*fit, "--target", "y", "--features", "a,b,kind", "-o", folder / "one.spngp")
     ok(*fit, "--target", "y", "--target", "z", "--id", "id", "-o", folder / "two.spngp")
     return folder
@@ -84,14 +85,14 @@ def test_fit_is_what_the_library_does(folder, tmp_path):
 def test_settings_from_a_file_and_the_command_line_before_it(folder, tmp_path):
     config = tmp_path / "fit.toml"
     config.write_text(
-        f'target = ["y", "z"]\nfeatures = ["a", "kind"]\none-hot = "kind"\nmax_leaf_size = 70\noverlap = 1\n'
+        f'target = ["y", "z"]\nfeatures = ["a", "kind"]\ncategory = "kind"\nmax_leaf_size = 70\noverlap = 1\n'
         f'hyperparameters = "fixed"\nholdout = 0\noutput = "{tmp_path / "m"}"\n'
     )
     ok("fit", folder / "train.csv", "--config", config, "--overlap", "2")
     model = spngp.load(tmp_path / "m")
     assert (model.max_leaf_size, model.overlap) == (70, 2.0)
     assert model.table_.targets == ("y", "z")
-    assert model.feature_names_in_.tolist() == ["a", "kind=down", "kind=up"]
+    assert model.feature_names_in_.tolist() == ["a", "kind"]
     config.write_text('[ordinal]\nkind = ["down", "up"]\n')
     ok("fit", folder / "train.csv", "-t", "y", "--id", "id,z", "--config", config, *QUICK, "-o", tmp_path / "m")
     assert spngp.load(tmp_path / "m").feature_names_in_.tolist() == ["a", "b", "kind"]
@@ -100,10 +101,10 @@ def test_settings_from_a_file_and_the_command_line_before_it(folder, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("targets = 'y'", "unknown setting 'targets'; known are date, date_format, features"),
+        ("targets = 'y'", "unknown setting 'targets'; known are category, date, date_format, features"),
         ("max_leaf_size = 'many'", "max_leaf_size must be an integer, got 'many'"),
         ("max-leaf-size = true", "max-leaf-size must be an integer, got True"),
-        ("one_hot = [1]", "one_hot must be a name or a list of names"),
+        ("category = [1]", "category must be a name or a list of names"),
         ("ordinal = 3", "ordinal must be a table of names"),
         ("target = ", "is not TOML"),
     ],
@@ -145,7 +146,7 @@ BAD_TABLES = {
     "duplicate header": ("a,a,y\n1,2,3\n", "column 'a' stands twice"),
     "constant target": ("a,y\n1,7\n2,7\n3,7\n", "target 'y' is constant (7 in 3 rows)"),
     "target all missing": ("a,y\n1,\n2,\n", "target 'y' has no values"),
-    "missing inputs": ("a,b,y\n1,,2\n,,3\n2,2,1\n", "missing values in 'a' (1), 'b' (2)"),
+    "no inputs": ("a,b,y\n1,,2\n,,3\n2,,1\n", "column 'b' has no values; leave it out"),
     "zip": ("PK\x03\x04", "is a zip archive"),
 }
 
@@ -187,16 +188,11 @@ def test_predict_writes_what_the_model_says_and_keeps_other_columns(folder, tmp_
     options = ["--quantiles", "0.05,0.5", "--interval", "0.9", "--samples", "2"]
     ok("predict", folder / "one.spngp", folder / "test.csv", *options, "-o", out)
     predicted = columns(out)
-    assert list(predicted) == ["id", "y", "z", "y_mean", "y_std", "y_q0.05", "y_q0.5", "y_low0.9", "y_high0.9"] + [
-        f"y_sample{j}" for j in (1, 2)
-    ]
+    names = ["y_mean", "y_std", "y_q0.05", "y_q0.5", "y_low0.9", "y_high0.9", "y_sample1", "y_sample2"]
+    assert list(predicted) == ["id", "a", "b", "kind", "y", "z", *names]
     assert predicted["id"] == [f"r{i:03d}" for i in range(150, 200)]
     table = columns(folder / "test.csv")
-    up = [float(kind == "up") for kind in table["kind"]]
-    X = pa.table(
-        [np.array(table["a"], dtype=float), np.array(table["b"], dtype=float), 1.0 - np.array(up), up],
-        names=["a", "b", "kind=down", "kind=up"],
-    )
+    X = pa.table({**{name: np.array(table[name], dtype=float) for name in ("a", "b")}, "kind": table["kind"]})
     mixture = spngp.load(folder / "one.spngp").predict_dist(X)
     wanted = {"y_mean": mixture.mean, "y_std": mixture.std, "y_q0.5": mixture.quantile(0.5)}
     wanted |= {"y_low0.9": mixture.interval(0.9)[0], "y_q0.05": mixture.quantile(0.05)}
@@ -219,7 +215,7 @@ def test_predict_draws_many_samples_without_holding_all_of_them(folder, tmp_path
     found = pa.parquet.read_table(tmp_path / "p.parquet")
     ok(*sample)
     assert pa.parquet.read_table(tmp_path / "p.parquet").equals(found)
-    mean, std, *draws = (column.to_numpy() for column in found.columns)
+    mean, std, *draws = (column.to_numpy() for column in found.columns[3:])
     z = (np.array(draws) - mean) / std
     assert z.shape == (300, 6000)
     assert np.abs(z.mean()) < 0.005
@@ -248,8 +244,8 @@ def test_predict_in_blocks_is_predict_at_once(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "_ROWS", 7)
     ok("predict", folder / "two.spngp", folder / "test.csv", "-o", tmp_path / "blocks.csv")
     whole, blocks = columns(tmp_path / "whole.csv"), columns(tmp_path / "blocks.csv")
-    assert list(whole) == ["id", "y", "z", "y_mean", "y_std", "z_mean", "z_std"]
-    for name in list(whole)[3:]:
+    assert list(whole) == ["id", "a", "b", "kind", "y", "z", "y_mean", "y_std", "z_mean", "z_std"]
+    for name in list(whole)[6:]:
         assert np.allclose(np.array(whole[name], dtype=float), np.array(blocks[name], dtype=float), rtol=1e-9)
 
 
@@ -259,7 +255,7 @@ def test_predict_from_and_to_pipes_and_parquet(folder, tmp_path):
     piped = ok("predict", model, "-", input=test)
     assert piped.stdout == (tmp_path / "p.csv").read_text()
     assert piped.stderr == ""
-    ok("predict", model, folder / "test.csv", "--no-keep", "-o", tmp_path / "p.parquet")
+    ok("predict", model, folder / "test.csv", "--keep", "none", "-o", tmp_path / "p.parquet")
     table = pa.parquet.read_table(tmp_path / "p.parquet")
     assert table.schema.names == ["y_mean", "y_std"]
     assert table.column("y_mean").to_pylist() == [float(v) for v in columns(tmp_path / "p.csv")["y_mean"]]
@@ -270,9 +266,8 @@ def test_predict_from_and_to_pipes_and_parquet(folder, tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("a,b,kind\n1,2,up\n1,2,sideways\n", "row 2, column 'kind': 'sideways' is none of its categories, down, up"),
-        ("a,b\n1,2\n", "has no column 'kind'"),
-        ("a,b,kind\n1,,up\n", "missing values in 'b' (1), first in row 1; --impute"),
+        ("c,d\n1,2\n", "has no column 'a'; it has 'c', 'd'"),
+        ("a,b,kinds\n1,2,up\n", "has no column 'kind'; did you mean 'kinds'?"),
         ("a,b,kind\n1,two,up\n", "row 1, column 'b': 'two' is not a number"),
         ("a,b,kind\n", "has a header but no rows"),
         ("a,b,kind,y_mean\n1,2,up,3\n", "has a column 'y_mean' already"),
@@ -296,10 +291,29 @@ def test_an_error_late_in_the_file_leaves_the_old_output(folder, tmp_path):
     assert (tmp_path / "out.csv").read_text() == "old"
 
 
-def test_impute_at_prediction(folder, tmp_path):
-    (tmp_path / "new.csv").write_text("a,b,kind\n1,,up\n")
-    ok("predict", folder / "one.spngp", tmp_path / "new.csv", "--impute", "-o", tmp_path / "out.csv")
-    assert np.isfinite(float(columns(tmp_path / "out.csv")["y_mean"][0]))
+def test_what_is_missing_or_new_makes_predictions_wider(folder, tmp_path):
+    def stds(rows: str) -> list[float]:
+        (tmp_path / "new.csv").write_text(rows)
+        told = ok("predict", folder / "one.spngp", tmp_path / "new.csv", "-o", tmp_path / "out.csv").stderr
+        assert ("has no 'kind': taken as missing in every row" in told) == ("kind" not in rows)
+        return [float(std) for std in columns(tmp_path / "out.csv")["y_std"]]
+
+    known, unseen, without, lacking = stds("a,b,kind\n1,0.5,up\n1,0.5,sideways\n1,0.5,\n,0.5,up\n")
+    assert unseen == without > known
+    assert lacking > known
+    assert stds("a,b\n1,0.5\n") == pytest.approx([without])
+
+
+def test_columns_that_are_copied(folder, tmp_path):
+    def kept(*options: str) -> list[str]:
+        ok("predict", folder / "one.spngp", folder / "test.csv", *options, "-o", tmp_path / "p.csv")
+        return list(columns(tmp_path / "p.csv"))
+
+    assert kept() == kept("--keep", "all") == ["id", "a", "b", "kind", "y", "z", "y_mean", "y_std"]
+    assert kept("--keep", "ids") == ["id", "y", "z", "y_mean", "y_std"]
+    assert kept("--keep", "none") == ["y_mean", "y_std"]
+    told = refused("predict", folder / "one.spngp", folder / "test.csv", "--keep", "some", "-o", tmp_path / "p.csv")
+    assert "--keep: must be all, ids or none, got 'some'" in told
 
 
 @pytest.mark.parametrize(
@@ -335,7 +349,7 @@ BAD_MODELS = {
     "flipped at the start": (lambda whole: flipped(whole, 300), "damaged"),
     "flipped in the middle": (lambda whole: flipped(whole, len(whole) // 2), "damaged"),
     "flipped at the end": (lambda whole: flipped(whole, len(whole) - 3), "damaged"),
-    "later": (lambda whole: whole.replace(b'\\"schema\\": 2', b'\\"schema\\": 9'), "later version of spngp (schema 9"),
+    "later": (lambda whole: whole.replace(b'\\"schema\\": 3', b'\\"schema\\": 9'), "later version of spngp (schema 9"),
     "zip": (lambda whole: _zip(), "is a zip archive"),
     "pickle": (lambda whole: pickle.dumps(list(range(99))), "is a pickle"),
     "table": (lambda whole: b"a,b,y\n1,2,3\n4,5,6\n", "is not a spngp model"),
@@ -371,11 +385,7 @@ def test_files_that_are_not_there(folder):
 def test_evaluate_agrees_with_the_metrics(folder):
     told = json.loads(ok("evaluate", folder / "two.spngp", folder / "test.csv", "--json").stdout)["targets"]
     table = columns(folder / "test.csv")
-    up = np.array(table["kind"]) == "up"
-    X = pa.table(
-        [np.array(table["a"], dtype=float), np.array(table["b"], dtype=float), (~up).astype(float), up.astype(float)],
-        names=["a", "b", "kind=down", "kind=up"],
-    )
+    X = pa.table({**{name: np.array(table[name], dtype=float) for name in ("a", "b")}, "kind": table["kind"]})
     Y = np.array([table["y"], table["z"]], dtype=float).T
     mixture = spngp.load(folder / "two.spngp").predict_dist(X)
     assert np.isclose(np.mean([told[name]["nlpd"] for name in "yz"]), metrics.nlpd(mixture, Y))
@@ -410,9 +420,9 @@ def test_inspect_shows_what_is_inside(folder, monkeypatch):
     assert len(told["experts"]) == len(model.regions_)
     assert told["rows"] == 150
     assert np.isclose(sum(told["kernel_weights"].values()), 1.0)
-    assert told["inputs"] == ["a", "b", "kind=down", "kind=up"]
+    assert told["inputs"] == ["a", "b", "kind"]
     text = ok("inspect", "one.spngp", "--experts", "3").stdout
-    for word in ("log evidence", "SquaredExponential", "one-hot", "max_leaf_size=60", "noise std", "in doubt"):
+    for word in ("log evidence", "SquaredExponential", "category", "max_leaf_size=60", "noise std", "in doubt"):
         assert word in text
     assert set(told["importances"]["y"]) == {"a", "b", "kind"}  # columns, not the inputs they become
     assert all(len(line) <= 80 for line in text.splitlines())
@@ -438,9 +448,8 @@ def test_models_saved_from_python_work_too(folder, tmp_path):
     spngp.GPRegressor(hyperparameters="fixed").fit(X, y).save(tmp_path / "gp.spngp")
     (tmp_path / "new.csv").write_text("first,second\n1,2\n")
     ok("predict", tmp_path / "gp.spngp", tmp_path / "new.csv", "-o", tmp_path / "p.csv")
-    assert list(columns(tmp_path / "p.csv")) == ["y_mean", "y_std"]
+    assert list(columns(tmp_path / "p.csv")) == ["first", "second", "y_mean", "y_std"]
     ok("inspect", tmp_path / "gp.spngp")
-    assert "--impute needs" in refused("predict", tmp_path / "gp.spngp", tmp_path / "new.csv", "--impute")
 
 
 # A real process
@@ -464,8 +473,8 @@ def test_report_writes_a_page_with_the_names_of_the_table(folder, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "Waves &amp; more" in text
     assert '"name":"kind"' in text
-    assert '"levels":["down","up"]' in text
-    assert "Rows are counted from 1." in text
+    assert re.search(r'"levels":\[("down"|"up"|"\(not seen\)"|,)*\]', text)
+    assert "Rows are called by id." in text  # the column that is no input and tells rows apart
     more = ("--unit", "cm", "--unit", "a=ms", "--id", "b")
     ok("report", folder / "one.spngp", folder / "test.csv", "-o", page, *more)
     text = page.read_text(encoding="utf-8")

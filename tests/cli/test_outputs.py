@@ -119,7 +119,7 @@ def test_a_table_or_a_report_replaces_no_model_unless_forced(folder):
     assert refused(*predict, "other.csv") == wanted
     assert refused(*report, "other.csv") == wanted
     ok(*predict, "other.csv", "--force")
-    assert Path("other.csv").read_text().startswith("y,y_mean")
+    assert Path("other.csv").read_text().startswith("a,y,y_mean")
     ok(*predict, "other.csv")  # a table over a table
     for _ in range(2):
         ok(*report, "page.html")

@@ -62,7 +62,7 @@ def test_a_pipe_that_does_not_block_gets_every_row(folder, unbuffered):
 
 def test_a_reader_that_has_seen_enough_gets_no_message(folder):
     with start(folder, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == "y_mean,y_std\n"
+        assert process.stdout.readline() == "a,y_mean,y_std\n"
         process.stdout.close()
         told = process.stderr.read()
     assert (process.returncode, told) == (1, "")

@@ -88,13 +88,13 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(0)
     rows = [f"{x:.4f},{'up' if x > 0 else 'down'},{np.sin(x):.4f}\n" for x in rng.uniform(-2, 2, 50)]
     (folder / "d.csv").write_text(f"a{ESCAPE},kind{ESCAPE},y{ESCAPE}\n" + "".join(rows))
-    (folder / "bad.csv").write_text(f"a{ESCAPE},kind{ESCAPE},y{ESCAPE}\n1,{ESCAPE},2\n")
+    (folder / "bad.csv").write_text(f"a{ESCAPE},kind{ESCAPE},y{ESCAPE}\n{ESCAPE},up,2\n")
     return folder
 
 
 def test_no_command_passes_on_escapes_from_names_or_values(folder):
     model = folder / "m.spngp"
-    fit = ["fit", folder / "d.csv", "-t", f"y{ESCAPE}", "--one-hot", f"kind{ESCAPE}", *QUICK, "-o", model]
+    fit = ["fit", folder / "d.csv", "-t", f"y{ESCAPE}", "--category", f"kind{ESCAPE}", *QUICK, "-o", model]
     results = [ok(*fit), ok("inspect", model), ok("evaluate", model, folder / "d.csv")]
     results += [ok("predict", model, folder / "d.csv", "-o", folder / "p.csv")]
     for result in results:
@@ -103,7 +103,7 @@ def test_no_command_passes_on_escapes_from_names_or_values(folder):
     told = json.loads(ok("inspect", model, "--json").stdout)
     assert told["targets"] == [f"y{ESCAPE}"]
     for arguments in (
-        ["evaluate", model, folder / "bad.csv"],  # a category in an error
+        ["evaluate", model, folder / "bad.csv"],  # a value in an error
         ["evaluate", folder / "none.spngp", folder / "d.csv"],  # a path
         ["inspect", model, f"--{ESCAPE}"],  # an option
         ["predict", model, folder / "d.csv", "--quantiles", ESCAPE],  # its value

@@ -81,6 +81,33 @@ def test_a_column_with_gaps_may_be_left_away(fitted):
         model.predict(X_new.drop(columns="km"))
 
 
+def test_values_that_were_never_missing_are_averaged_over(fitted):
+    _, _, model = fitted
+    X_new, _ = table(20, 4)
+    mean, std = model.predict(X_new, return_std=True)
+    X_new.loc[3:5, "km"] = np.nan
+    lacking_mean, lacking_std = model.predict(X_new, return_std=True)
+    rest = np.setdiff1d(np.arange(20), [3, 4, 5])
+    np.testing.assert_allclose(lacking_mean[rest], mean[rest], rtol=1e-12)
+    np.testing.assert_allclose(lacking_std[rest], std[rest], rtol=1e-12)
+    assert (lacking_std[3:6] > std[3:6]).all()
+    donors = np.sort(model.X_train_[:, 0])[((np.arange(16) + 0.5) / 16 * 220).astype(int)]
+    copies = pd.concat([X_new.iloc[[4]]] * 16).assign(km=donors)
+    one = model.predict_dist(copies)
+    assert lacking_mean[4] == pytest.approx(one.mean.mean())
+    assert lacking_std[4] ** 2 == pytest.approx(one.var.mean() + one.mean.var())
+    np.testing.assert_allclose(model.predict(X_new), lacking_mean, rtol=1e-12)
+    assert np.isfinite(model.sample_y(X_new, 2)).all()
+    assert np.isfinite(model.predict_noise(X_new)).all()
+
+
+def test_gaps_that_a_fold_has_not_seen():
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame({"a": rng.normal(size=30), "b": rng.normal(size=30)}), rng.normal(size=30)
+    X.loc[0, "a"] = np.nan
+    assert np.isfinite(cross_val_score(SPNGPRegressor(hyperparameters="fixed"), X, y, cv=3)).all()
+
+
 def test_saved_with_the_model(fitted, tmp_path):
     _, _, model = fitted
     model.save(tmp_path / "m.spngp")

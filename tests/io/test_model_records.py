@@ -19,7 +19,7 @@ from spngp.io.models import SCHEMA
 from spngp.io.tensors import TensorFile, checksum, write
 from spngp.kernels import Constant, Linear, Matern, Parameter, Periodic, Polynomial, RationalQuadratic
 from spngp.structure import Compact
-from spngp.tables.schema import TableColumn, TableSchema
+from spngp.tables.schema import TableSchema
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(-2.0, 2.0, (14, 2))
@@ -31,10 +31,9 @@ X_NEW = RNG.uniform(-3.0, 3.0, (5, 2))
 def _with_table():
     import pandas as pd
 
-    frame = pd.DataFrame(X, columns=["width", "city=Graz"])
+    frame = pd.DataFrame(X, columns=["width", "height"])
     model = SPNGPRegressor(Matern(1.5), max_leaf_size=8, hyperparameters="fixed", random_state=0).fit(frame, Y[:, 0])
-    columns = (TableColumn("width", fill=(0.5,)), TableColumn("city", "one-hot", ("Graz",), fill=(1.0,)))
-    model.table_ = TableSchema(columns, ("price",))
+    model.table_ = TableSchema(("price",))
     return model
 
 
@@ -228,7 +227,7 @@ def first(lines, kind):
         ("one GP", lambda lines: first(lines, "GPRegressor").update(predict=1), "GPRegressor must have the attributes"),
         ("table", lambda lines: first(lines, "Split").update(axis=2), "must know the cuts below it"),
         ("table", lambda lines: first(lines, "Split").update(at={"tuple": [0.1, 0.2]}), "must cover its box"),
-        ("table", lambda lines: first(lines, "TableColumn").update(kind="text"), "must be of a known kind, got text"),
+        ("table", lambda lines: first(lines, "Column").update(kind="text"), "must be of a known kind, got text"),
         ("committee", lambda lines: first(lines, lines[-1][0]).update(n_outputs_=1), "outputs must have experts each"),
         ("outlier", lambda lines: first(lines, "Repeats").update(n_rows=1), "n_rows must be >= "),
         (

@@ -7,15 +7,15 @@ import gzip
 import io
 import sys
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from spngp.columns import learn_columns
 from spngp.tables.reading import Source
-from spngp.tables.schema import Declaration, TableColumn, learn_schema, schema_of
+from spngp.tables.schema import Declaration, TableSchema, absent_columns, learn_table, schema_of, typed_inputs
 from spngp.tables.values import Reader
 from spngp.tables.writing import TableWriter
 
@@ -34,9 +34,11 @@ def numbers(path: str, target: str = "y", **declared):
     """Inputs with their names, and outputs."""
     source = Source(path)
     table, reader = source.table(), Reader("data", source.decimal)
-    schema = learn_schema(Declaration([target], **declared), table, reader)
-    inputs = schema.inputs(table, reader)
-    return np.asarray(inputs).tolist(), inputs.schema.names, schema.outputs(table, reader)[:, 0].tolist()
+    declaration = Declaration([target], **declared)
+    typed = learn_table(declaration, table, reader).inputs
+    outputs = TableSchema((target,)).outputs(table, reader)
+    columns = learn_columns(typed, outputs, declaration.orders_and_parts)
+    return columns.encode(typed).tolist(), columns.input_names, outputs[:, 0].tolist()
 
 
 PLAIN = ([[1.0, 2.0], [3.0, 4.5]], ["a", "b"], [10.0, 20.0])
@@ -93,16 +95,16 @@ def test_columns_that_are_not_numbers(write):
     path = write("when,size,colour,flag,y\n2024-01-01,S,red,1,1\n2024-01-02 12:00,L,blue,0,2\n1970-01-01,M,red,1,3\n")
     inputs, names, _ = numbers(
         path,
-        one_hot=["colour"],
+        categories=["colour"],
         ordinal={"size": ["S", "M", "L"]},
         dates={"when": ["days", "weekday", "hour", "year", "dayofyear"]},
     )
     assert names[:5] == ["when", "when.weekday", "when.hour", "when.year", "when.dayofyear"]
-    assert names[5:] == ["size", "colour=blue", "colour=red", "flag"]
+    assert names[5:] == ["size", "colour", "flag"]
     assert inputs == [
-        [19723.0, 0.0, 0.0, 2024.0, 1.0, 0.0, 0.0, 1.0, 1.0],
-        [19724.5, 1.0, 12.0, 2024.0, 2.0, 2.0, 1.0, 0.0, 0.0],
-        [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 0.0, 1.0, 1.0],
+        [19723.0, 0.0, 0.0, 2024.0, 1.0, 0.0, 1.0, 1.0],
+        [19724.5, 1.0, 12.0, 2024.0, 2.0, 2.0, 0.0, 0.0],
+        [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 1.0, 1.0],
     ]
 
 
@@ -120,35 +122,41 @@ def test_dates_in_other_forms(write, tmp_path):
     moments = [datetime.datetime(1970, 1, 2), None, datetime.datetime(1970, 1, 4)]
     for kind in (pa.timestamp("ns"), pa.date32()):
         pa.parquet.write_table(pa.table({"d": pa.array(moments, kind), "y": [1, 2, 3]}), tmp_path / "d.parquet")
-        inputs, _, _ = numbers(str(tmp_path / "d.parquet"), dates={"d": []}, impute=True)
-        assert inputs == [[1.0], [1.0], [3.0]]  # the lower median is a date that was seen
+        inputs, names, _ = numbers(str(tmp_path / "d.parquet"), dates={"d": []})
+        assert names == ["d", "d missing"]
+        assert inputs == [[1.0, 0.0], [2.0, 1.0], [3.0, 0.0]]
 
 
-def test_what_is_missing_is_refused_or_filled(write):
-    path = write("a,c,y\n1,u,1\n,v,2\n5,,3\n9,v,\n")
-    with pytest.raises(ValueError, match=r"missing values in 'a' \(1\), 'c' \(1\), first in row 2; --impute"):
-        numbers(path, one_hot=["c"])
-    inputs, names, outputs = numbers(path, one_hot=["c"], impute=True)
-    assert names == ["a", "c=u", "c=v"]
-    assert inputs == [[1.0, 1.0, 0.0], [5.0, 0.0, 1.0], [5.0, 0.0, 1.0], [9.0, 0.0, 1.0]]
+def test_what_is_missing_is_told_apart(write):
+    inputs, names, outputs = numbers(write("a,c,y\n1,u,1\n,v,2\n5,,3\n9,v,\n"), categories=["c"])
+    assert names == ["a", "a missing", "c"]
+    assert [row[:2] for row in inputs] == [[1.0, 0.0], [5.0, 1.0], [5.0, 0.0], [9.0, 0.0]]
+    codes = [row[2] for row in inputs]
+    assert codes[1] == codes[3]
+    assert len(set(codes)) == 3  # one for rows without a level
     assert np.isnan(outputs[3])
 
 
-def test_the_schema_of_a_fit_reads_later_tables(write):
+def test_the_columns_of_a_fit_read_later_tables(write):
     source = Source(write("c,a,y\nu,1,1\nv,2,2\n"))
-    schema = learn_schema(Declaration(["y"], one_hot=["c"]), source.table(), Reader("fit"))
-    later = pa.table({"other": ["x"], "a": ["7"], "c": ["v"]})
-    assert np.asarray(schema.inputs(later, Reader("new"))).tolist() == [[0.0, 1.0, 7.0]]
-    reader = Reader("new")
-    reader.first_row = 101
-    with pytest.raises(ValueError, match=r"new, row 102, column 'c': 'w' is none of its categories, u, v"):
-        schema.inputs(pa.table({"a": ["7", "8"], "c": ["v", "w"]}), reader)
-    with pytest.raises(ValueError, match="new has no column 'c'"):
-        schema.check(["a", "y"], "new", targets=False)
-    with pytest.raises(ValueError, match="missing values in 'a'"):
-        schema.inputs(pa.table({"a": pa.array([None], pa.string()), "c": ["v"]}), Reader("new"))
-    filled = replace(schema, impute=True).inputs(pa.table({"a": pa.array([None], pa.string()), "c": ["v"]}), reader)
-    assert np.asarray(filled).tolist() == [[0.0, 1.0, 1.0]]
+    typed = learn_table(Declaration(["y"]), source.table(), Reader("fit")).inputs
+    columns = learn_columns(typed, np.array([[1.0], [2.0]]))
+
+    def later(**values):
+        batch = pa.table(values).to_batches()[0]
+        return columns.encode(typed_inputs(columns, batch, Reader("new"), TableSchema(("y",)), columns.names))
+
+    assert later(other=["x"], a=["7"], c=["v"]).tolist() == [[2.0, 7.0]]
+    assert later(a=["7"], c=["w"]).tolist() == [[1.0, 7.0]]  # the code of unseen levels, in the middle
+    assert later(a=["7"]).tolist() == [[1.0, 7.0]]
+    assert np.isnan(later(a=pa.array([None], pa.string()), c=["v"])).tolist() == [[False, True]]
+    with pytest.raises(ValueError, match="new, row 1, column 'a': 'x' is not a number"):
+        later(a=["x"], c=["v"])
+    assert absent_columns(["c", "a"], ["a", "y"], "new") == ["c"]
+    with pytest.raises(ValueError, match="new has no column 'price'; did you mean 'prices'"):
+        absent_columns(["price", "a"], ["a", "prices"], "new")
+    with pytest.raises(ValueError, match="new has no column 'c'; it has 'y'"):
+        absent_columns(["c", "a"], ["y"], "new")
 
 
 @pytest.mark.parametrize(
@@ -166,12 +174,17 @@ def test_the_schema_of_a_fit_reads_later_tables(write):
         ("a,y\n1,2\nred,4\n", {}, "row 2, column 'a': 'red' is not a number"),
         ("a,y\n1,2\n3,?\n", {}, "row 2, column 'y': '\\?' is not a number"),
         ("a,y\n1,2\n1e999,4\n", {}, "row 2, column 'a': inf is not a finite number"),
-        ("a,y\n1,2\n", {"features": ["y"]}, "column 'y' is given two roles, or twice"),
+        ("a,y\n1,2\n", {"features": ["y"]}, "column 'y' is the target and no input; leave it out of the features"),
+        ("a,b,y\n1,2,3\n", {"features": ["a", "a"]}, "column 'a' is given two roles, or twice"),
         ("a,y\n1,2\n", {"ids": ["a"]}, "has no input column beside the target"),
-        ("a,b,y\n1,2,3\n", {"features": ["a"], "one_hot": ["b"]}, "column 'b' is declared but is not among the inputs"),
-        ("a,y\n1,2\n", {"one_hot": ["a"], "dates": {"a": []}}, "column 'a' is given two roles"),
-        ("a,y\n1,2\n", {"ordinal": {"a": ["1"]}}, "two or more different categories"),
-        ("a,y\nX,2\n", {"ordinal": {"a": ["S", "M"]}}, "row 1, column 'a': 'X' is none of its categories, S, M"),
+        (
+            "a,b,y\n1,2,3\n",
+            {"features": ["a"], "categories": ["b"]},
+            "column 'b' is declared but is not among the inputs",
+        ),
+        ("a,y\n1,2\n", {"categories": ["a"], "dates": {"a": []}}, "column 'a' is given two roles"),
+        ("a,y\n1,2\n", {"ordinal": {"a": ["1"]}}, "two or more different levels"),
+        ("a,y\nX,2\n", {"ordinal": {"a": ["S", "M"]}}, "column 'a', row 0: 'X' is none of its levels, S, M"),
         ("a,y\n1,2\n", {"dates": {"a": ["decade"]}}, "a date becomes days, year, .* got 'decade' for column 'a'"),
         ("a,y\n2024-13-01,2\n", {"dates": {"a": []}}, "row 1, column 'a': '2024-13-01' is not a date like"),
         ("a,y\nx,2\n", {"dates": {"a": []}, "date_format": "%d.%m.%Y"}, "'x' is not a date of the form '%d.%m.%Y'"),
@@ -188,7 +201,9 @@ def test_the_schema_of_a_fit_reads_later_tables(write):
         ('"a\nb",y\n1,2\n', {}, "must have its header in one line: a quoted name goes on"),
         (b"gr\xf6\xdfe,y\n1,2\n", {}, "is not text in UTF-8, its header at least; save it as UTF-8"),
         ("a,y\n2024-01-01,2\n2024-01-01T00:00Z,3\n", {"dates": {"a": []}}, "mixes dates with and without an offset"),
-        ("a,y\n,2\n,3\n", {"impute": True}, "column 'a' has no values"),
+        ("a,y\n,2\n,3\n", {}, "column 'a' has no values; leave it out"),
+        ("a,b,y\n1,x,2\nu,2,3\n3,3,4\n", {}, "column 'a': 'u' is not a number .*; data, row 1, column 'b': 'x' is not"),
+        ("a,y\n31.05.2024,1\n2024-06-01,2\n1.7.2024,3\n", {}, "'31.05.2024' is not a date like .* --date-format says"),
         (b"a,y\n1,2\n\xff,3\n", {}, "is not UTF-8 text"),
         (b"PK\x03\x04abc", {}, "is a zip archive, not CSV or Parquet"),
         (b"PAR1 no more of it", {}, "is not a whole Parquet file"),
@@ -240,14 +255,14 @@ def test_models_fitted_in_python_take_tables_too():
     class Unnamed:
         n_features_in_, n_outputs_ = 2, 1
 
-    named = schema_of(Named(), ["b", "a", "y"], "t")
-    assert named.columns == (TableColumn("a"), TableColumn("b"))
+    named, names = schema_of(Named(), ["b", "a", "y"], "t")
+    assert names == ["a", "b"]
     assert named.targets == ("y",)
     with pytest.raises(ValueError, match="t has the columns 'y', 'id' beside the inputs; a model fitted in"):
         schema_of(Named(), ["b", "a", "y", "id"], "t")
-    assert schema_of(Named(), ["b", "a", "id"], "t", targets=False).targets == ()  # not what is predicted
-    assert schema_of(Unnamed(), ["p", "q", "r"], "t").input_names == ["p", "q"]
-    assert schema_of(Unnamed(), ["p", "q"], "t").targets == ()
+    assert schema_of(Named(), ["b", "a", "id"], "t", targets=False)[0].targets == ()  # not what is predicted
+    assert schema_of(Unnamed(), ["p", "q", "r"], "t") == (TableSchema(("r",)), ["p", "q"])
+    assert schema_of(Unnamed(), ["p", "q"], "t")[0].targets == ()
     with pytest.raises(ValueError, match="has 4 columns; the model was fitted without names and needs its 2 inputs"):
         schema_of(Unnamed(), ["p", "q", "r", "s"], "t")
 

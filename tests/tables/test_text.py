@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,10 @@ from typer.testing import CliRunner
 
 import spngp
 from spngp.cli.app import app
+from spngp.columns import learn_columns
+from spngp.tables.guessing import guess_role
 from spngp.tables.reading import Source
-from spngp.tables.schema import Declaration, learn_schema
-from spngp.tables.undeclared import UndeclaredColumns
+from spngp.tables.schema import Declaration, TableSchema, learn_table
 from spngp.tables.values import MISSING, Reader
 from spngp.tables.writing import TableWriter
 
@@ -28,8 +30,11 @@ def learn(tmp_path):
         path.write_text(content, encoding="utf-8", newline="")
         source = Source(path)
         table, reader = source.table(), Reader("data", source.decimal)
-        inputs = learn_schema(Declaration(["y"], **declared), table, reader).inputs(table, reader)
-        return np.asarray(inputs).tolist(), inputs.schema.names
+        declaration = Declaration(["y"], **declared)
+        typed = learn_table(declaration, table, reader).inputs
+        outputs = TableSchema(("y",)).outputs(table, reader)
+        columns = learn_columns(typed, outputs, declaration.orders_and_parts)
+        return columns.encode(typed).tolist(), columns
 
     return learn
 
@@ -54,26 +59,24 @@ def test_ids_come_back_as_they_were(tmp_path):
     assert ids == [*SPELLINGS, None]
 
 
-def test_na_is_a_category_and_an_empty_field_is_missing(learn):
+def test_na_is_a_level_and_an_empty_field_is_missing(learn):
     text = 'land,y\nNA,1\n"NA",2\nDE,3\nDE,4\nDE,5\n{},6\n'
-    inputs, names = learn(text.format("null"), one_hot=["land"])
-    assert names == ["land=DE", "land=NA", "land=null"]
-    assert inputs[0] == inputs[1] == [0.0, 1.0, 0.0]
-    with pytest.raises(ValueError, match=r"missing values in 'land' \(1\), first in row 6"):
-        learn(text.format(""), one_hot=["land"])
-    with pytest.raises(ValueError, match=r"'NA' is none of its categories, DE, FR; a missing value is an empty field"):
+    inputs, columns = learn(text.format("null"), categories=["land"])
+    assert set(columns.columns[0].levels) == {"DE", "NA", "null"}
+    assert inputs[0] == inputs[1]
+    _, columns = learn(text.format(""), categories=["land"])
+    assert set(columns.columns[0].levels) == {"DE", "NA", "(missing)"}
+    with pytest.raises(ValueError, match=r"'NA' is none of its levels, DE, FR"):
         learn(text.format("FR"), ordinal={"land": ["DE", "FR"]})
 
 
 def test_numbers_and_dates_may_be_missing_in_many_spellings(learn):
     rows = "".join(f'"{spelling}"," {spelling}",1\n' for spelling in MISSING)
     text = f"a,when,y\n1,1970-01-02,1\n3,1970-01-04,2\n{rows}"
-    inputs, _ = learn(text, dates={"when": []}, impute=True)
-    assert inputs == [[1.0, 1.0], [3.0, 3.0]] + [[1.0, 1.0]] * len(MISSING)
-    with pytest.raises(ValueError, match=rf"'a' \({len(MISSING)}\), 'when' \({len(MISSING)}\), first in row 3"):
-        learn(text, dates={"when": []})
-    inputs, _ = learn("d,y\n02.01.1970,1\nNA,2\n", dates={"d": []}, date_format="%d.%m.%Y", impute=True)
-    assert inputs == [[1.0], [1.0]]
+    inputs, _ = learn(text, dates={"when": []})
+    assert inputs == [[1.0, 0.0, 1.0, 0.0], [3.0, 0.0, 3.0, 0.0]] + [[2.0, 1.0, 2.0, 1.0]] * len(MISSING)
+    inputs, _ = learn("d,y\n02.01.1970,1\nNA,2\n", dates={"d": []}, date_format="%d.%m.%Y")
+    assert inputs == [[1.0, 0.0], [1.0, 1.0]]
     for other in ("-", "?", "missing"):
         with pytest.raises(ValueError, match=r"row 3, column 'a': .* is not a number"):
             learn(f"a,y\n1,1\n2,2\n{other},3\n")
@@ -139,32 +142,25 @@ def test_a_long_header_is_read_and_a_longer_one_refused(tmp_path):
         Source(path)
 
 
-def test_texts_that_are_too_long_are_refused(learn, tmp_path):
+def test_texts_that_are_too_long_are_refused(learn):
     for long, message in (
-        ("k" * 1001, r"row 2, column 'c': 'kkk.*\.\.\. has 1,001 characters, a category at most 1,000; shorten it"),
+        ("k" * 1001, "column 'c' holds a text of 1,001 characters, a level has at most 1,000; shorten it"),
         ("k" * 3_000_000, "line 3: a field has more than 131,072 characters, or a quote is never closed"),
         ("k" * 5_000_000, "line 3 has more than 4,194,304 characters"),
     ):
-        with pytest.raises(ValueError, match=message):
-            learn(f'c,y\nk,1\n"{long}",2\nk,3\n', one_hot=["c"])
-    table, reader = pa.table({"c": ["k", "k" * 3_000_000], "y": [1, 2]}), Reader("data")
-    with pytest.raises(ValueError, match=r"row 2, column 'c': .* has 3,000,000 characters") as caught:
-        learn_schema(Declaration(["y"], one_hot=["c"]), table, reader)
-    assert len(str(caught.value)) < 200
-    schema = learn_schema(Declaration(["y"], one_hot=["c"]), table.slice(0, 1), reader)
-    with pytest.raises(ValueError, match="is none of its categories, k") as caught:
-        schema.inputs(table, reader)
-    assert len(str(caught.value)) < 200
+        with pytest.raises(ValueError, match=message) as caught:
+            learn(f'c,y\nk,1\n"{long}",2\nk,3\n', categories=["c"])
+        assert len(str(caught.value)) < 300
 
 
 def test_quotes(learn):
-    inputs, names = learn('c,y\n"a\nb",1\n"say ""x""",2\n5" pipe,3\n"a" ,4\n', one_hot=["c"])
-    assert names == ["c=" + text for text in ('5" pipe', "a", "a\nb", 'say "x"')]
-    assert np.argmax(inputs, axis=1).tolist() == [2, 3, 0, 1]
+    inputs, columns = learn('c,y\n"a\nb",1\n"say ""x""",2\n5" pipe,3\n"a" ,4\n', categories=["c"])
+    assert columns.columns[0].levels == ("a\nb", 'say "x"', '5" pipe', "a")  # by their outputs
+    assert columns.decode(np.array(inputs))["c"] == ["a\nb", 'say "x"', '5" pipe', "a"]
     with pytest.raises(ValueError, match="line 3: a quote is opened and never closed"):
-        learn('c,y\na,1\nb,"2\nc,3\n', one_hot=["c"])
+        learn('c,y\na,1\nb,"2\nc,3\n', categories=["c"])
     with pytest.raises(ValueError, match="line 5: 1 fields where the header has 2"):
-        learn('c,y\n"a\nb",1\n\nc\n', one_hot=["c"])
+        learn('c,y\n"a\nb",1\n\nc\n', categories=["c"])
 
 
 def test_batches_are_short_where_rows_are_long(tmp_path):
@@ -194,7 +190,7 @@ def test_durations_and_times_become_seconds():
     assert reader.numbers(table, "exactly")[0] == 0.5
     for name in table.schema.names:
         with pytest.raises(ValueError, match=f"t: column '{name}' holds (duration|time).*, not dates; it is a number"):
-            reader.dates(table, name, ["days"], None)
+            reader.moments(table, name, None)
 
 
 # Columns that nobody declared
@@ -212,50 +208,57 @@ MIXED = pa.table(
 )
 
 
-def test_all_undeclared_columns_are_told_at_once_with_options_to_paste(tmp_path):
+def test_what_was_guessed_is_told_as_options_to_paste(tmp_path):
     with TableWriter.open(tmp_path / "d.csv") as writer:
         writer.write(MIXED.to_batches()[0])
     fit = ["fit", tmp_path / "d.csv", "-t", "y", "--hyperparameters", "fixed", "-o", tmp_path / "m.spngp"]
     code, _, told = run(*fit)
-    assert code == 2
-    assert told == (
-        f"spngp: {tmp_path / 'd.csv'}: columns 'city', 'when', 'the note', 'kind' do not hold numbers; declare them: "
-        "--one-hot city,kind --date when --id 'the note' (guessed from the values)\n"
-    )
-    assert run(*fit, "--one-hot", "city,kind", "--date", "when", "--id", "the note")[0] == 0
+    assert code == 0
+    options = "--category city,kind --date when --id 'the note'"
+    assert told.splitlines()[:2] == [
+        f"spngp: {tmp_path / 'd.csv'}: guessed {options}",
+        f"spngp: {tmp_path / 'd.csv'}: left out, as it looks like an identifier: 'the note'; --category or --number "
+        "takes it in",
+    ]
+    guessed = spngp.load(tmp_path / "m.spngp")
+    code, _, told = run(*fit, *shlex.split(options))
+    assert code == 0
+    assert "guessed" not in told
+    declared = spngp.load(tmp_path / "m.spngp")
+    assert declared.columns_ == guessed.columns_
+    np.testing.assert_array_equal(declared.X_train_, guessed.X_train_)
 
 
-def test_undeclared_columns_in_python():
-    def refused(table, **declared) -> UndeclaredColumns:
-        with pytest.raises(UndeclaredColumns) as caught:
-            learn_schema(Declaration(["y"], **declared), table, Reader("t"))
-        return caught.value
+def test_roles():
+    def roles(table, date_format=None):
+        return {name: guess_role(name, table.column(name), date_format) for name in table.schema.names if name != "y"}
 
-    error = refused(MIXED)
-    assert error.roles == {"city": "one-hot", "when": "date", "the note": "id", "kind": "one-hot"}
-    error = refused(MIXED, one_hot=["city", "kind"], dates={"when": []})
-    assert str(error) == (
-        "t: column 'the note' does not hold numbers; declare it: --id 'the note' (guessed from the values)"
-    )
-    error = refused(MIXED, features=["a", "the note", "city"])
-    assert str(error).endswith(
-        "declare them: --one-hot city; leave out of the features: 'the note' (guessed from the values)"
-    )
+    assert roles(MIXED) == {"a": "number", "city": "category", "when": "date", "the note": "id", "kind": "category"}
     typed = pa.table(
         {
             "moment": pa.array([0, 1, 2], pa.timestamp("s")),
             "list": [[1], [2], [3]],
             "coded": pa.array(["u", "v", "u"]).dictionary_encode(),
             "german": ["01.02.2024", "31.12.2024", None],
-            "y": [1.0, 2.0, 3.0],
+            "day": pa.array(["1970-01-02"] * 3).dictionary_encode(),
         }
     )
-    roles = {"moment": "date", "list": "id", "coded": "one-hot"}
-    assert refused(typed).roles == {**roles, "german": "id"}
-    assert refused(typed, date_format="%d.%m.%Y").roles == {**roles, "german": "date"}
-    coded = pa.table({"day": pa.array(["1970-01-02"] * 3).dictionary_encode(), "y": [1.0, 2.0, 3.0]})
-    assert refused(coded).roles == {"day": "date"}
-    assert Reader("t").dates(coded, "day", ["days"], None).tolist() == [[1.0]] * 3
+    wanted = {"moment": "date", "list": "id", "coded": "category", "german": "date", "day": "date"}
+    assert roles(typed) == roles(typed, "%d.%m.%Y") == wanted
+    numbers = list(range(30))
+    named = {"order_id": numbers, "orderId": numbers, "ID": numbers, "day": numbers, "paid": numbers, "bid": numbers}
+    wanted = {name: "id" if name in ("order_id", "orderId", "ID") else "number" for name in named}
+    assert roles(pa.table(named)) == wanted
+    assert roles(pa.table({name: [str(n) for n in values] for name, values in named.items()})) == wanted
+    assert roles(pa.table({"id": [1, 1, *numbers]})) == {"id": "number"}  # it repeats: a group, say
+
+
+def test_an_identifier_that_is_asked_for(learn):
+    rows = "".join(f"note {i},{i}\n" for i in range(40))
+    with pytest.raises(ValueError, match="column 'c' has 40 levels in 40 rows: it looks like an identifier"):
+        learn(f"c,y\n{rows}", features=["c"])
+    with pytest.raises(ValueError, match="has no input column: all look like identifiers"):
+        learn(f"c,y\n{rows}")
 
 
 def test_names_that_options_cannot_hold_are_told_as_toml(tmp_path):
@@ -264,16 +267,17 @@ def test_names_that_options_cannot_hold_are_told_as_toml(tmp_path):
         writer.write(table.to_batches()[0])
     fit = ["fit", tmp_path / "d.csv", "-t", "y", "--hyperparameters", "fixed", "-o", tmp_path / "m.spngp"]
     told = run(*fit)[2]
-    advice = 'one-hot = ["city, town"], date = { "when=" = ["days"] }'
-    assert f"declare them: in a file for --config, {advice} (guessed" in told
+    advice = 'category = ["city, town"], date = { "when=" = [] }'
+    assert f"guessed in a file for --config, {advice}\n" in told
     (tmp_path / "c.toml").write_text(advice.replace("], date", "]\ndate"))
-    assert run(*fit, "--config", tmp_path / "c.toml")[0] == 0
+    code, _, told = run(*fit, "--config", tmp_path / "c.toml")
+    assert code == 0
+    assert "guessed" not in told
 
 
 def test_a_slip_in_a_column_of_numbers_is_named_by_its_row(learn):
-    with pytest.raises(ValueError, match="row 3, column 'a': 'x' is not a number") as caught:
+    with pytest.raises(ValueError, match="row 3, column 'a': 'x' is not a number"):
         learn("a,y\n1,2\n2,3\nx,4\n4,5\n")
-    assert not isinstance(caught.value, UndeclaredColumns)
 
 
 # Formulas, and where output may go

@@ -122,7 +122,7 @@ def add_command(function: Callable[..., None], example: str, name: str | None = 
     app.command(name or function.__name__, epilog=f"Example: [bold]{example}[/bold]")(function)
 
 
-add_command(fit.fit, "spngp fit bikes.csv --target count --one-hot weather -o bikes.spngp")
+add_command(fit.fit, "spngp fit bikes.csv --target count --category weather -o bikes.spngp")
 add_command(predict.predict, "spngp predict bikes.spngp new.csv --interval 0.9 -o predicted.csv")
 add_command(evaluate.evaluate, "spngp evaluate bikes.spngp test.csv")
 add_command(inspect.inspect, "spngp inspect bikes.spngp")

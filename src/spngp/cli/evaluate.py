@@ -10,7 +10,6 @@ import typer
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit.")],
     data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file with the targets; - reads input.")],
-    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -21,7 +20,7 @@ def evaluate(
     A calibrated model's intervals hold as often as they say, and its PIT histogram is flat.
     """
     from spngp._support.outputs import one_output
-    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time
+    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, tell_absent
     from spngp.cli.scores import record
     from spngp.cli.terminal import check_printing, print_json
     from spngp.metrics import Tally
@@ -30,7 +29,8 @@ def evaluate(
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs
-    table = TableForModel(data, estimator, targets=True, impute=impute)
+    table = TableForModel(data, estimator, targets=True)
+    tell_absent(table)
     tallies = {name: Tally() for name in table.schema.targets}
     for batch in table.batches(rows_at_a_time(estimator)):
         mixture = estimator.predict_dist(batch.inputs)

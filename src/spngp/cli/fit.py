@@ -57,10 +57,10 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
 
     started = time.perf_counter()
     whole.part("reading the table", until=0.03)
-    name, schema, X, Y, left_out = _rows(data, settings)
+    name, schema, declared, X, Y, left_out = _rows(data, settings)
 
     def fitted(rows: Any) -> SPNGPRegressor:
-        model = SPNGPRegressor(**estimator_parameters(settings), verbose=0 if quiet else 1)
+        model = SPNGPRegressor(**estimator_parameters(settings), columns=declared, verbose=0 if quiet else 1)
         return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows])
 
     n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
@@ -85,7 +85,7 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     return {
         "data": name,
         "rows": int(Y.shape[0]),
-        "inputs": schema.input_names,
+        "inputs": model.columns_.input_names,
         "targets": list(schema.targets),
         "held_out": held_out,
         "regions": len({(*record["low"], *record["high"]) for record in experts}),
@@ -97,14 +97,15 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     }
 
 
-def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
-    """The table's name, its schema, inputs and targets of rows with a target, and the numbers of rows without one."""
+def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any]:
+    """The table's name and schema, declared columns, inputs and targets, and the numbers of rows without a target."""
     import numpy as np
 
     from spngp._support.wording import counted
     from spngp.cli.terminal import note
+    from spngp.tables.guessing import options
     from spngp.tables.reading import Source
-    from spngp.tables.schema import Declaration, learn_schema
+    from spngp.tables.schema import Declaration, TableSchema, learn_table
     from spngp.tables.values import Reader
 
     source = Source(data)
@@ -112,16 +113,24 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
         targets=settings.target,
         features=settings.features,
         ids=settings.id,
-        one_hot=settings.one_hot,
+        numbers=settings.number,
+        categories=settings.category,
         ordinal=settings.ordinal,
         dates=settings.date,
         date_format=settings.date_format,
-        impute=settings.impute,
     )
     declaration.check(source.columns, source.name)
     table, reader = source.table(), Reader(source.name, source.decimal)
-    schema = learn_schema(declaration, table, reader)
-    X, Y = schema.inputs(table, reader), schema.outputs(table, reader)
+    schema = TableSchema(tuple(declaration.targets), declaration.date_format)
+    X, guessed = learn_table(declaration, table, reader)
+    if guessed:
+        note(f"spngp: {source.name}: guessed {options(guessed)}")
+    ids = [name for name, role in guessed.items() if role == "id"]
+    if ids:
+        like, it = ("they look like identifiers", "them") if len(ids) > 1 else ("it looks like an identifier", "it")
+        listed = ", ".join(map(repr, ids))
+        note(f"spngp: {source.name}: left out, as {like}: {listed}; --category or --number takes {it} in")
+    Y = schema.outputs(table, reader)
     known = ~np.isnan(Y).all(axis=1)
     _check_targets(Y, schema.targets, source.name)
     if not known.all():
@@ -129,7 +138,7 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
         left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
         note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
-    return source.name, schema, X, Y, np.flatnonzero(~known)
+    return source.name, schema, declaration.orders_and_parts or None, X, Y, np.flatnonzero(~known)
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
 
     schema = getattr(model, "table_", None)
     inputs = model.columns_.input_names
-    known = schema if isinstance(schema, TableSchema) else TableSchema((), ())
+    known = schema if isinstance(schema, TableSchema) else TableSchema()
     targets = target_names(known, model.n_outputs_)
     records = sorted(model.regions_, key=lambda record: (-record["weight"], record["output"]))
     return {
@@ -53,7 +53,7 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "settings": {name: _simple(value) for name, value in model.get_params().items()},
         "inputs": inputs,
         "targets": targets,
-        "columns": [asdict(column) for column in known.columns],
+        "columns": [asdict(column) for column in model.columns_.columns],
         "rows": int(model.X_train_.shape[0]),
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
@@ -61,7 +61,14 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "spans": np.ptp(model.X_train_, axis=0),
         "importances": _importances(model, records, targets),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
-        "experts": [{**record, "output": targets[record["output"]]} for record in records],
+        "experts": [
+            {
+                **record,
+                "output": targets[record["output"]],
+                "where": ", ".join(model.columns_.sides_text(record["low"], record["high"])) or "everywhere",
+            }
+            for record in records
+        ],
     }
 
 
@@ -103,14 +110,7 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
         [(letters[name], name, f"{weight:.1%}") for name, weight in facts["kernel_weights"].items()],
         text_columns=2,
     )
-    columns = [column for column in facts["columns"] if column["kind"] != "number"]
-    if columns:
-        print_table(
-            "Columns that are not plain numbers",
-            ("column", "kind", "becomes"),
-            [(c["name"], c["kind"], shortened(c["categories"] or c["parts"])) for c in columns],
-            text_columns=3,
-        )
+    _show_columns(facts["columns"])
     _show_experts(facts, letters, n_experts)
 
 
@@ -137,7 +137,7 @@ def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int
         ("where", "kernel", *(("settings",) if several else ()), "rows", "context", "noise std", "weight"),
         [
             (
-                _where(first, facts["inputs"]) + (f", {first['output']}" if len(facts["targets"]) > 1 else ""),
+                first["where"] + (f", {first['output']}" if len(facts["targets"]) > 1 else ""),
                 letters[group.label],
                 *((group.count,) if several else ()),
                 first["rows"],
@@ -153,7 +153,7 @@ def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int
         for experts in list(regions.values())[:_TOLD]:
             if len(grouped(experts)) < len(experts):
                 words = in_words(experts, facts["inputs"], letters, "{:.3g}".format, facts["spans"])
-                print_line(f"{_where(experts[0], facts['inputs'])}: {words}", wrap=True)
+                print_line(f"{experts[0]['where']}: {words}", wrap=True)
 
 
 def _show_importances(facts: dict[str, Any]) -> None:
@@ -197,13 +197,22 @@ def _in_doubt(facts: dict[str, Any]) -> str:
     return f"{'row' if len(rows) == 1 else 'rows'} {shortened(rows, 20)} of the table, counted from 1"
 
 
+def _show_columns(columns: list[dict[str, Any]]) -> None:
+    from spngp.cli.terminal import print_table, shortened
+
+    special = [column for column in columns if column["kind"] != "number" or column["gaps"]]
+    if special:
+        print_table(
+            "Columns that are not plain numbers",
+            ("column", "kind", "levels or parts", "gaps"),
+            [
+                (c["name"], c["kind"], shortened(c["levels"] or c["parts"]), "yes" if c["gaps"] else "no")
+                for c in special
+            ],
+            text_columns=4,
+        )
+
+
 def _letter(i: int) -> str:
     """A short name for a kernel, whose own may fill a line: A to Z, then AA and so on."""
     return (_letter(i // 26 - 1) if i >= 26 else "") + chr(ord("A") + i % 26)
-
-
-def _where(expert: dict[str, Any], inputs: list[str]) -> str:
-    """The expert's box in words."""
-    from spngp.box import sides_text
-
-    return ", ".join(sides_text(expert["low"], expert["high"], inputs, "{:.3g}".format)) or "everywhere"

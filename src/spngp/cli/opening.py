@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spngp._support.types import Array
+from spngp.cli.terminal import note, shortened
 from spngp.io import load
 from spngp.network.prediction import most_components
 from spngp.tables.reading import Source
-from spngp.tables.schema import TableSchema, schema_of
+from spngp.tables.schema import TableSchema, absent_columns, check_targets, columns_of, schema_of, typed_inputs
 from spngp.tables.values import Reader
 
 _ROWS = 20_000  # rows of a batch
@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     """Some rows of a table: as they stand in it, and as the model's inputs and outputs."""
 
     rows: Any  # pyarrow.RecordBatch
-    inputs: Any  # pyarrow.Table of numbers with names, or an array for a model that knows none
+    inputs: Any  # pyarrow.Table with names, or an array for a model that knows none
     outputs: Array | None
 
 
@@ -59,22 +59,25 @@ class TableForModel:
     model : estimator
     targets : bool
         Whether the targets are needed.
-    impute : bool
-        Fill missing inputs even if the fit did not.
+
+    Attributes
+    ----------
+    absent : list of str
+        Input columns that the table does not have; they count as missing in every row.
+    input_columns : list of str
+        Names of the input columns in the table.
     """
 
-    def __init__(self, path: str, model: Any, *, targets: bool, impute: bool = False) -> None:
+    def __init__(self, path: str, model: Any, *, targets: bool) -> None:
         self.source = Source(path)
-        self.schema: TableSchema = schema_of(model, self.source.columns, self.source.name, targets)
-        self.schema.check(self.source.columns, self.source.name, targets)
+        available, name = self.source.columns, self.source.name
+        self.schema, self.input_columns = schema_of(model, available, name, targets)
+        self._columns = columns_of(model)
+        self.absent = absent_columns(self.input_columns, available, name)
         if targets and len(self.schema.targets) != model.n_outputs_:
-            raise ValueError(f"{self.source.name} has no column for the model's {model.n_outputs_} outputs")
-        if impute:
-            if not all(column.fill for column in self.schema.columns):
-                raise ValueError(
-                    "--impute needs a model fitted by spngp fit: a model fitted in Python has no values to fill in"
-                )
-            self.schema = replace(self.schema, impute=True)
+            raise ValueError(f"{name} has no column for the model's {model.n_outputs_} outputs")
+        if targets:
+            check_targets(self.schema, available, name)
         self._targets, self._named = targets, hasattr(model, "feature_names_in_")
 
     def batches(self, rows: int) -> Iterator[Batch]:
@@ -82,11 +85,23 @@ class TableForModel:
         reader = Reader(self.source.name, self.source.decimal)
         for batch in self.source.batches(rows):
             outputs = self.schema.outputs(batch, reader) if self._targets else None
-            inputs = self.schema.inputs(batch, reader)
-            yield Batch(batch, inputs if self._named else np.asarray(inputs), outputs)
+            inputs = typed_inputs(self._columns, batch, reader, self.schema, self.input_columns)
+            yield Batch(batch, self._prepared(inputs), outputs)
             reader.first_row += batch.num_rows
         if reader.first_row == 1:
             raise ValueError(f"{self.source.name} has a header but no rows")
+
+    def _prepared(self, inputs: Any) -> Any:
+        if not self._columns.is_plain:
+            return self._columns.encode(inputs)
+        return inputs if self._named else np.column_stack([column.to_numpy() for column in inputs.columns])
+
+
+def tell_absent(table: TableForModel) -> None:
+    """Note which input columns a table does not have."""
+    if table.absent:
+        names = shortened([repr(name) for name in table.absent])
+        note(f"spngp: {table.source.name} has no {names}: taken as missing in every row")
 
 
 def target_names(schema: TableSchema, n_outputs: int) -> list[str]:

@@ -24,8 +24,9 @@ def predict(
     samples: Annotated[int, typer.Option(metavar="N", help="Also N draws for each row, rows independent.")] = 0,
     seed: Annotated[int, typer.Option(metavar="N", help="Of the draws.")] = 0,
     keep: Annotated[
-        bool, typer.Option("--keep/--no-keep", help="Copy the columns that are no inputs, such as ids.")
-    ] = True,
+        str,
+        typer.Option(metavar="WORD", help="Columns of the table to copy: all, ids (those that are no inputs) or none."),
+    ] = "all",
     escape_formulas: Annotated[
         bool,
         typer.Option(
@@ -34,7 +35,6 @@ def predict(
             "Text is copied as it is by default, so that ids can be joined.",
         ),
     ] = False,
-    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Threads; as in the fit by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write even over a model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a summary as JSON.")] = False,
@@ -50,7 +50,7 @@ def predict(
 
     from spngp._support.progress import Progress
     from spngp._support.wording import counted
-    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names
+    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names, tell_absent
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, note, print_json
     from spngp.tables.writing import TableWriter
@@ -60,6 +60,8 @@ def predict(
     for name, value in (("--samples", samples), ("--seed", seed)):
         if value < 0:
             raise typer.BadParameter(f"must be at least 0, got {value}", param_hint=name)
+    if keep not in ("all", "ids", "none"):
+        raise typer.BadParameter(f"must be all, ids or none, got {keep!r}", param_hint="--keep")
     levels = _levels(quantiles)
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter(f"must lie between 0 and 1, got {interval}", param_hint="--interval")
@@ -70,10 +72,10 @@ def predict(
     estimator = open_model(model)
     if jobs is not None:
         estimator.n_jobs = jobs
-    table = TableForModel(data, estimator, targets=False, impute=impute)
+    table = TableForModel(data, estimator, targets=False)
     names = target_names(table.schema, estimator.n_outputs_)
-    used = {column.name for column in table.schema.columns}
-    kept = [name for name in table.source.columns if name not in used] if keep else []
+    tell_absent(table)
+    kept = _kept(keep, table)
     rng = np.random.default_rng(seed)
     with TableWriter.open(output, escape_formulas) as writer, closing(Progress(not as_json)) as progress:
         progress.stage("rows", 0)
@@ -90,6 +92,13 @@ def predict(
         print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})
     elif output != "-":
         note(f"{output}: {counted(writer.n_rows, 'row')} predicted in {seconds:.1f} s")
+
+
+def _kept(keep: str, table: Any) -> list[str]:
+    """Names of the columns that are copied."""
+    if keep == "none":
+        return []
+    return [name for name in table.source.columns if keep == "all" or name not in table.input_columns]
 
 
 def _levels(quantiles: str | None) -> list[float]:
@@ -132,6 +141,6 @@ def _joined(rows: Any, kept: list[str], predicted: dict[str, Any]) -> Any:
 
     for name in kept:
         if name in predicted:
-            raise ValueError(f"the input has a column {name!r} already; --no-keep leaves it out")
+            raise ValueError(f"the input has a column {name!r} already; --keep none leaves it out")
     arrays = [rows.column(name) for name in kept] + [pa.array(values) for values in predicted.values()]
     return pa.RecordBatch.from_arrays(arrays, names=[*kept, *predicted])

@@ -20,9 +20,9 @@ def report(
         typer.Option(metavar="[NAME=]UNIT", help="Unit of the target, or of a column or target by name; repeatable."),
     ] = None,
     row_id: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Column of DATA that names its rows.")
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column of DATA that names its rows; found by itself if unused."),
     ] = None,
-    impute: Annotated[bool, typer.Option("--impute", help="Fill missing inputs as the fit would have.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write even over a model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -32,10 +32,10 @@ def report(
     """
     import numpy as np
 
-    from spngp.cli.opening import TableForModel, open_model, target_names
+    from spngp.cli.opening import TableForModel, open_model, target_names, tell_absent
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, megabytes, note, print_json
-    from spngp.report import RowNames, write_report
+    from spngp.report import write_report
     from spngp.tables.schema import TableSchema
 
     check_output(output, [model, data], "report", force)
@@ -43,13 +43,12 @@ def report(
         check_printing()
     estimator = open_model(model)
     X = y = row_names = None
-    schema = getattr(estimator, "table_", TableSchema((), ()))
+    schema = getattr(estimator, "table_", TableSchema())
     if data is not None:
-        table = TableForModel(data, estimator, targets=True, impute=impute)
-        named_by = _row_id(row_id, estimator, table.source.columns, data)
+        table = TableForModel(data, estimator, targets=True)
         batches, schema = list(table.batches(100_000)), table.schema
-        if named_by is not None:
-            row_names = RowNames(named_by, [str(name) for b in batches for name in b.rows.column(named_by).to_pylist()])
+        tell_absent(table)
+        row_names = _row_names(row_id, estimator, batches, table.schema.targets, data)
         X = np.concatenate([np.asarray(batch.inputs) for batch in batches])
         Y = np.concatenate([batch.outputs for batch in batches if batch.outputs is not None])
         y = Y[:, 0] if estimator.y_ndim_ == 1 else Y
@@ -63,14 +62,19 @@ def report(
         note(f"{output}: {megabytes(size)}, open it in a browser")
 
 
-def _row_id(given: str | None, model: Any, available: Sequence[str], source: str) -> str | None:
-    """The column that names the rows of the table: as asked for, or the first identifier that the fit left out."""
-    if given is None:
-        known = getattr(getattr(model, "table_", None), "ids", ())
-        return next((name for name in known if name in available), None)
-    if given not in available:
+def _row_names(given: str | None, model: Any, batches: list[Any], targets: Sequence[str], source: str) -> Any:
+    """The names of the table's rows: the column asked for, or one that is no input and tells all rows apart."""
+    from spngp.report import RowNames
+
+    available = batches[0].rows.schema.names
+    if given is not None and given not in available:
         raise ValueError(f"{source} has no column {given!r} to name its rows by; it has {', '.join(available[:12])}")
-    return given
+    used = {*model.columns_.names, *targets}
+    for name in [given] if given is not None else [name for name in available if name not in used]:
+        names = [str(value) for batch in batches for value in batch.rows.column(name).to_pylist()]
+        if given is not None or len(set(names)) == len(names):
+            return RowNames(name, names)
+    return None
 
 
 def _units(given: Sequence[str], targets: Sequence[str]) -> dict[str, str] | None:

@@ -94,7 +94,6 @@ _TEXT = Kind(str, "a text", _of_type(str))
 _INTEGER = Kind(int, "an integer", _of_type(int))
 _NUMBER = Kind(float, "a number", _number)
 _NUMBERS = Kind(str, "a number or a list of numbers", _numbers, _numbers_of_option)
-_FLAG = Kind(bool, "true or false", _of_type(bool))
 
 
 @dataclass(frozen=True)
@@ -195,20 +194,27 @@ SETTINGS = (
         allowed="a number other than 0, -1 for one on each core",
         holds=lambda value: value != 0,
     ),
-    _column("features", _NAMES, "A,B", "Inputs; all but targets and ids by default."),
+    _column("features", _NAMES, "A,B", "Inputs; by default all but targets, ids and what looks like ids."),
     _column("id", _NAMES, "A,B", "Not inputs.", default=[]),
-    _column("one_hot", _NAMES, "A,B", "Categories without order.", default=[]),
-    _column("ordinal", _MAP, "A=S,M,L", "Categories in their order.", default={}),
+    _column("number", _NAMES, "A,B", "Numbers, whatever they look like.", default=[]),
+    _column("category", _NAMES, "A,B", "Levels without order.", default=[]),
+    _column("ordinal", _MAP, "A=S,M,L", "Levels in their order.", default={}),
     _column(
         "date",
         _MAP,
         "A=PARTS",
-        "Dates, turned into any of days,year,month,day,weekday,dayofyear,hour; days by default.",
+        "Dates, turned into any of days,time,week,season,year,month,day,weekday,dayofyear,hour; by default the days "
+        "and, where they span enough, the circles of the day (time), the week and the year (season).",
         default={},
     ),
     _column("date_format", _TEXT, "FORMAT", "Such as %d.%m.%Y; ISO by default."),
     _column(
-        "impute", _FLAG, None, "Fill missing inputs: median or usual category.", default=False, flags=("--impute",)
+        "unknown",
+        _TEXT,
+        "WORD",
+        "A level that the fit has not seen: predicted from the prior over levels, or an error.",
+        words=("prior", "error"),
+        parameter="unknown",
     ),
     _model("structure", _TEXT, "NAME", words=("compact", "random", "equal-width")),
     _model("max_leaf_size", _INTEGER, "N", "Most rows in a region.", **_at_least(1)),

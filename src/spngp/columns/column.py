@@ -38,8 +38,6 @@ class Column:
         another kind becomes ``fill``, and a last input tells missing ones (1) from others (0).
     fill : tuple of float
         For each input, what stands for a missing value: the median. Empty for categories.
-    date_format : str or None
-        How dates were written in the file that was read, as in ``strptime``; None for ISO 8601 and typed columns.
     """
 
     name: str
@@ -49,7 +47,6 @@ class Column:
     parts: tuple[str, ...] = ()
     gaps: bool = False
     fill: tuple[float, ...] = ()
-    date_format: str | None = None
 
     @property
     def input_names(self) -> list[str]:
@@ -64,6 +61,11 @@ class Column:
             return (len(self.levels) + 1,)
         n_numbers = len(self.input_names) - self._has_indicator
         return (0,) * n_numbers + ((2,) if self._has_indicator else ())
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether a missing value has a meaning that was learnt, or that of a level not seen before."""
+        return self.gaps or self.kind == "category"
 
     @property
     def is_plain(self) -> bool:

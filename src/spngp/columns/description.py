@@ -88,17 +88,17 @@ class InputColumns:
     def encode(self, X: Any) -> Array:
         """The model's inputs (n, d) for the rows of a table, whose columns are found by name.
 
-        A column that is not there counts as missing in every row. A value that is missing now but never was in the fit
-        is an error, except for a category, where it counts as a level not seen before.
+        A value that is missing now but never was in the fit is NaN, except for a category, where it counts as a level
+        not seen before. A column that is not there counts as missing in every row if it may be missing; else it is an
+        error.
         """
         table = as_table(X)
         if table is None:
             raise TypeError(f"X must be a table with the columns {', '.join(self.names)}, got a {type(X).__name__}")
+        for column in self.columns:
+            if column.name not in table.names and not column.may_be_missing:
+                raise _never_missing(column, table)
         parts = [column.encode(self._values(column, table), self.unknown == "error") for column in self.columns]
-        for column, part in zip(self.columns, parts, strict=True):
-            missing = np.isnan(part[:, 0])
-            if missing.any():
-                raise _never_missing(column, int(np.argmax(missing)), table)
         return np.column_stack(parts)
 
     def _values(self, column: Column, table: Table) -> Values:
@@ -174,12 +174,7 @@ def _date(days: float) -> np.datetime64:
     return seconds.astype("datetime64[D]") if seconds == seconds.astype("datetime64[D]") else seconds
 
 
-def _never_missing(column: Column, row: int, table: Table) -> ValueError:
-    if column.name not in table.names:
-        close = difflib.get_close_matches(column.name, [str(name) for name in table.names], 1)
-        hint = f"did you mean {close[0]!r}?" if close else "add it, or fit a model without it"
-        return ValueError(f"X has no column {column.name!r}, which was never missing in the fit; {hint}")
-    return ValueError(
-        f"column {column.name!r}, row {row} has no value, and none was missing in the fit; fill it, leave the row out, "
-        "or fit with rows where it is missing"
-    )
+def _never_missing(column: Column, table: Table) -> ValueError:
+    close = difflib.get_close_matches(column.name, table.names, 1)
+    hint = f"did you mean {close[0]!r}?" if close else "to predict without it, add it with all values missing"
+    return ValueError(f"X has no column {column.name!r}, which was never missing in the fit; {hint}")

@@ -109,6 +109,9 @@ def _of_arrow(column: Any, where: str) -> Values:
     if kind.startswith(("int", "uint", "float", "double", "halffloat")):
         whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
         return _finite(Values("number", np.array(whole.to_numpy(zero_copy_only=False), dtype=np.float64)), where)
+    if kind.startswith(("timestamp", "date")) and "tz=" not in kind:
+        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        return Values("date", _days(whole.to_numpy(zero_copy_only=False).astype("datetime64[us]")))
     if kind.startswith("dictionary"):
         chunks = column.chunks if hasattr(column, "chunks") else [column]
         ordered = column.type.ordered and chunks

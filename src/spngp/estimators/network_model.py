@@ -14,7 +14,9 @@ from spngp._support.progress import Progress
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.columns import InputColumns
+from spngp.columns.frames import as_table
 from spngp.estimators.base import Regressor
+from spngp.estimators.completion import CompletedRows, completed_once
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
@@ -58,7 +60,12 @@ class NetworkModel(Regressor):
             X = super()._checked_inputs(X, reset=True)
             self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
             return X
-        return super()._checked_inputs(X, reset=False) if self.columns_.is_plain else encoded(X, self.columns_)
+        named = as_table(X) is not None and hasattr(self, "feature_names_in_")
+        if self.columns_.is_plain and named:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        elif self.columns_.is_plain:
+            return super()._checked_inputs(X, reset=False)
+        return encoded(X, self.columns_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
@@ -84,14 +91,16 @@ class NetworkModel(Regressor):
 
     def _mixture(self, rows: Array, latent: bool) -> GaussianMixture:
         """Of checked rows."""
-        mixture = self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs)
+        completed = CompletedRows.of(rows, self.X_train_)
+        mixture = completed.merged(self.network_.predict_dist(completed.rows, latent, n_jobs=self.n_jobs))
         return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
         now, n_samples = self._snapshot(), as_count(n_samples, "n_samples", 0)
-        rows = np.concatenate(now._rows(X))
-        draws = now.network_.sample(rows, n_samples, random_state, latent)
+        rng = as_generator(random_state)
+        rows = completed_once(np.concatenate(now._rows(X)), now.X_train_, rng)
+        draws = now.network_.sample(rows, n_samples, rng, latent)
         return now._shaped(draws.reshape(rows.shape[0], now.n_outputs_, n_samples))
 
     def predict_noise(self, X: Any) -> Array:
@@ -173,7 +182,10 @@ class NetworkModel(Regressor):
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
-            parts = [prediction.average(self.network_, rows, value, self.n_jobs) for rows in self._rows(X)]
+            completed = [CompletedRows.of(rows, self.X_train_) for rows in self._rows(X)]
+            parts = [
+                part.averaged(prediction.average(self.network_, part.rows, value, self.n_jobs)) for part in completed
+            ]
         return np.concatenate(parts)
 
     def _rows(self, X: Any) -> list[Array]:

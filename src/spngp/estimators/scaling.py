@@ -139,8 +139,9 @@ def check_inputs(X: Array, units: Units) -> None:
     """Raise an error if the distance of an input from the rows learnt from overflows."""
     with np.errstate(over="ignore"):
         Z = units.inputs.apply(X)
-    if not np.isfinite(Z).all():
-        i, j = np.argwhere(~np.isfinite(Z))[0]
+    too_far = ~np.isfinite(Z) & ~np.isnan(X)  # a missing input is no distance
+    if too_far.any():
+        i, j = np.argwhere(too_far)[0]
         raise ValueError(
             f"X holds {X[i, j]:g} in row {i}, column {j}, which is too far from the rows learnt from (about "
             f"{units.inputs.mean[j]:g} ± {units.inputs.scale[j]:g}) to compute with"

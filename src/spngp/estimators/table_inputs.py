@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._support.checks import as_rows
+from spngp._support.checks import as_floats
 from spngp._support.types import Array
 from spngp.columns import InputColumns, learn_columns
 from spngp.columns.frames import as_table
@@ -51,10 +51,12 @@ def described(X: Any, y: Any, declared: Mapping[str, Any] | None, unknown: str) 
 
 
 def encoded(X: Any, columns: InputColumns) -> Array:
-    """Rows of inputs for a table, or an array of them as it is."""
+    """Rows of inputs for a table, or an array of them as it is; NaN for what was never missing in the fit."""
     if as_table(X) is not None:
         return columns.encode(X)
-    rows, names = as_rows(X, "X"), columns.input_names
+    rows, names = as_floats(X, "X"), columns.input_names
+    if rows.ndim != 2 or np.isinf(rows).any():
+        raise ValueError(f"X must be a table, or rows of finite numbers, got an array of shape {rows.shape}")
     if rows.shape[1] != len(names):
         raise ValueError(
             f"X must be a table with the columns {', '.join(columns.names)}, or an array of the {len(names)} inputs "

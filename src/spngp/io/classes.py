@@ -32,7 +32,6 @@ CLASSES: dict[str, str] = {
     "Budget": "spngp._support.memory",
     "Repeats": "spngp.gp.row_weights",
     "TableSchema": "spngp.tables.schema",
-    "TableColumn": "spngp.tables.schema",
     "InputColumns": "spngp.columns",
     "Column": "spngp.columns",
     "ExactGP": "spngp.gp.exact",

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from spngp.columns.consistency import check_column as check_input_column
-from spngp.columns.consistency import check_columns
+from spngp.columns.consistency import check_column, check_columns
 from spngp.estimators.consistency import check_estimator
 from spngp.gp.consistency import check_gp, check_repeats
 from spngp.io.classes import ESTIMATORS
@@ -27,7 +26,7 @@ from spngp.network.consistency import (
     check_split,
     check_sum,
 )
-from spngp.tables.consistency import check_column, check_table_of
+from spngp.tables.consistency import check_table_of
 
 _CHECKS: dict[str, Callable[[Any], None]] = {
     "Parameter": check_parameter,
@@ -45,8 +44,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "Affine": check_affine,
     "Budget": check_budget,
     "Learnt": check_learnt,
-    "TableColumn": check_column,
-    "Column": check_input_column,
+    "Column": check_column,
     "InputColumns": check_columns,
 }
 

@@ -16,6 +16,7 @@ import numpy as np
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
+from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.network import Box
@@ -28,6 +29,7 @@ _LARGEST = 25.0  # squared residuals count no more than this: a single outlier i
 _CUT_PROBABILITY = 0.2
 _LEAST_FIRST_GAIN = 5.0  # of a cut whose two sides are then given each its noise
 _LEAST_NOISE = 1.5  # times its lower bound, for a large set to be cut by its noise
+_FEWEST_OF_LEVELS = 40  # rows of a part with levels of its own
 _AROUND = 250  # rows on either side by which a cut of a large set is placed
 # Of large sets: how much a cut must gain, in all and per row that was looked at, and how many may lie above each other.
 _LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
@@ -94,20 +96,22 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
     Y = np.where(noisy, Y, np.nan)
     rows = np.concatenate(sampled)
     sizes = np.concatenate([residual_sizes(tied, X[own], Y[own]) for own in sampled])
+    coded = [j for j, count in enumerate(levels_of(tied.gps[0][0])) if count]
     first: dict[Box, Cut] = {}
     boxes = [(Box(), 0)]
     for box, depth in boxes:  # grows while it is walked
         inside = box.contains(X[rows])
         promising = _promising(X[rows[inside]], sizes[inside], max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum()))
-        if not promising:
-            continue
-        cut = promising[0]
-        if X.shape[1] == 1:
-            cut = _to_the_row(cut, tied, X[box.contains(X)], Y[box.contains(X)])
-        parts = box.cut(cut.axis, cut.at)
-        if min(int(part.contains(X).sum()) for part in parts) >= plan.block_size:
-            first[box] = cut
-            boxes += [(part, depth + 1) for part in parts if depth + 1 < _DEEPEST]
+        if X.shape[1] == 1 and promising:
+            promising = [_to_the_row(promising[0], tied, X[box.contains(X)], Y[box.contains(X)])]
+        # the best one; or else the best between levels, such as missing and present, which may be of few rows
+        for cut in [*promising[:1], *(cut for cut in promising[1:] if cut.axis in coded)]:
+            parts = box.cut(cut.axis, cut.at)
+            fewest = _FEWEST_OF_LEVELS if cut.axis in coded else plan.block_size
+            if min(int(part.contains(X).sum()) for part in parts) >= fewest:
+                first[box] = cut
+                boxes += [(part, depth + 1) for part in parts if depth + 1 < _DEEPEST]
+                break
     return first
 
 

@@ -123,21 +123,23 @@ def _told_by_inputs(X: Array, suspects: Mask) -> bool:
     others = np.flatnonzero(~suspects)
     if others.size > _MOST_OTHERS:
         others = rng.choice(others, _MOST_OTHERS, replace=False)
-    rows = np.concatenate([np.flatnonzero(suspects), others])
+    # in a random order: where an input has few values, neighbours are equally near, and the first ones are taken
+    rows = rng.permutation(np.concatenate([np.flatnonzero(suspects), others]))
     X, suspects = X[rows], suspects[rows]
-    count = int(suspects.sum())
+    places = np.flatnonzero(suspects)
+    count = places.size
     if count < 2:
         return False
     unit, _ = in_units(X - X.mean(axis=0))
     views = [unit, *[unit[:, [j]] for j in range(X.shape[1])]] if X.shape[1] > 1 else [unit]
     for view in views:
         neighbours = NearestNeighbors(n_neighbors=3).fit(view)
-        nearest = neighbours.kneighbors(view[:count], return_distance=False)
-        beside = [suspects[own[own != i]][:2].mean() for i, own in enumerate(nearest)]
+        nearest = neighbours.kneighbors(view[places], return_distance=False)
+        beside = [suspects[own[own != i]][:2].mean() for i, own in zip(places, nearest, strict=True)]
         if float(np.mean(beside)) >= _TOLD:
             return True
     if count < _FEWEST_FOR_TREE:
         return False
     tree = DecisionTreeClassifier(max_depth=6, min_samples_leaf=3, random_state=0)
-    told = cross_val_predict(tree, unit, suspects, cv=5, method="predict_proba")[:count, 1]
+    told = cross_val_predict(tree, unit, suspects, cv=5, method="predict_proba")[places, 1]
     return float(np.mean(told >= 0.5)) >= _TOLD

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array
+from spngp.columns import Column as Described
 from spngp.columns import InputColumns
 from spngp.columns.dates import CIRCLES
 from spngp.plotting.lines import input_names
 from spngp.report import text
-from spngp.tables.schema import TableSchema
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -88,8 +88,6 @@ class Column:
             _, steps, _, first = _CIRCLES[self.circle]
             turn = np.arctan2(X[:, self.inputs[1]], X[:, self.inputs[0]]) / (2.0 * np.pi) % 1.0
             return (np.floor(steps * turn + 1e-9) + first) % steps
-        if self.kind == "category" and len(self.inputs) > 1:
-            return np.argmax(X[:, self.inputs], axis=1).astype(np.float64)
         return X[:, self.inputs[0]] - (self.first if self.levels else 0)
 
     def text(self, value: float, digits: int = 4) -> str:
@@ -149,15 +147,10 @@ def columns_of(model: Any, X: Array, units: Mapping[str, str] | None = None) -> 
     X are rows, which tell whether dates have a time of day.
     Dates that became several inputs are followed by their parts (``Column.part``).
     """
-    schema, own, units = getattr(model, "table_", None), getattr(model, "columns_", None), dict(units or {})
-    known: Any = None
-    if isinstance(schema, TableSchema) and len(schema.input_names) == X.shape[1]:
-        known = schema.columns
-    elif isinstance(own, InputColumns) and not own.is_plain:
-        known = own.columns
-    if known is not None:
+    described, units = getattr(model, "columns_", None), dict(units or {})
+    if isinstance(described, InputColumns) and not described.is_plain:
         found, first = [], 0
-        for column in known:
+        for column in described.columns:
             count = len(column.input_names)
             found += _of_table(column, tuple(range(first, first + count)))
             first += count
@@ -170,15 +163,13 @@ def columns_of(model: Any, X: Array, units: Mapping[str, str] | None = None) -> 
     ]
 
 
-def _of_table(column: Any, inputs: tuple[int, ...]) -> list[Column]:
-    """The reader's columns for one of a table's, as the command line or an estimator describes it."""
+def _of_table(column: Described, inputs: tuple[int, ...]) -> list[Column]:
+    """The reader's columns for one of a table's."""
     name, missing = text.name(column.name), []
-    levels = tuple(text.name(level) for level in getattr(column, "levels", ()) or getattr(column, "categories", ()))
-    if getattr(column, "gaps", False) and column.kind != "category":
+    levels = tuple(text.name(level) for level in column.levels)
+    if column.gaps and column.kind != "category":
         *others, last = inputs
         inputs, missing = tuple(others), [Column(f"{name}: missing", "ordered", (last,), ("no", "yes"), part=True)]
-    if column.kind == "one-hot":
-        return [Column(name, "category", inputs, levels)]
     if column.kind == "category":  # codes: levels, and among them one for all that were not seen
         return [Column(name, "category", inputs, (*levels[: column.unseen], _UNSEEN, *levels[column.unseen :]))]
     if column.kind == "date":
@@ -219,22 +210,12 @@ def _part(name: str, part: str, places: tuple[int, ...], of_another: bool) -> Co
 
 def box_text(low: Sequence[float], high: Sequence[float], columns: Sequence[Column]) -> list[str]:
     """The sides of a box in words, a level or a date as such; open sides are left out."""
-    texts = []
-    for column in columns:
-        if column.part:
-            continue
-        if column.kind == "category" and len(column.inputs) > 1:
-            sides = [(level, low[i], high[i]) for level, i in zip(column.levels, column.inputs, strict=True)]
-            only = [level for level, start, stop in sides if 0.0 <= start < 1.0 <= stop]
-            barred = [level for level, start, stop in sides if start < 0.0 <= stop < 1.0]
-            if only:
-                texts.append(f"{column.name} is {only[0]}")
-            elif barred:
-                texts.append(f"{column.name} is not {', '.join(barred[:4])}{', …' if len(barred) > 4 else ''}")
-            continue
-        i = column.inputs[0]
-        texts += _side(column, float(low[i]), float(high[i]))
-    return texts
+    return [
+        side
+        for column in columns
+        if not column.part
+        for side in _side(column, float(low[column.inputs[0]]), float(high[column.inputs[0]]))
+    ]
 
 
 def _side(column: Column, low: float, high: float) -> list[str]:

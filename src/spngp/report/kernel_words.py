@@ -109,8 +109,7 @@ def _reach(column: Column, found: list[tuple[dict[str, Any], Range]], spans: dic
         shortest = min((value for _, value in found), key=lambda value: value.middle)
         if shortest.middle > _NO_EFFECT:
             return "no effect"
-        distance = 1.0 if len(column.inputs) > 1 else 0.5  # indicators of two levels differ, codes are one unit apart
-        alike = [100.0 * math.exp(-distance / v**2) if v > 0 else 0.0 for v in (shortest.low, shortest.high)]
+        alike = [100.0 * math.exp(-0.5 / v**2) if v > 0 else 0.0 for v in (shortest.low, shortest.high)]
         low, high = (f"{v:.0f}" for v in alike)
         if alike[1] < 1.0:
             return "levels unlike"

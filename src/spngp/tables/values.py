@@ -7,7 +7,6 @@ categories ``NA`` is a category like any other (it may be Namibia).
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,10 +97,9 @@ class Reader:
             raise ValueError(f"{self.source}: column {name!r} holds {column.type}, not categories")
         return [None if value is None else str(value).strip() for value in column.to_pylist()]
 
-    def dates(self, batch: Any, name: str, parts: Sequence[str], date_format: str | None) -> Array:
-        """A column of dates as the parts asked for, (n, parts); NaN where missing."""
+    def moments(self, batch: Any, name: str, date_format: str | None) -> Any:
+        """A column of dates as an Arrow array of moments; null where missing."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         values = batch.column(name)
         if pa.types.is_dictionary(values.type):
@@ -113,21 +111,9 @@ class Reader:
             raise ValueError(
                 f"{self.source}: column {name!r} holds {values.type}, not dates; it is a number of seconds"
             )
-        elif pa.types.is_temporal(values.type):
-            zone = getattr(values.type, "tz", None)
-            values = values.cast(pa.timestamp("us", zone))
-        else:
+        elif not pa.types.is_temporal(values.type) and not pa.types.is_null(values.type):
             raise ValueError(f"{self.source}: column {name!r} holds {values.type}, not dates")
-        functions: dict[str, Callable[[Any], Any]] = {
-            "days": lambda moments: pc.divide(moments.cast(pa.int64()).cast(pa.float64()), 86400e6),
-            "year": pc.year,
-            "month": pc.month,
-            "day": pc.day,
-            "weekday": pc.day_of_week,
-            "dayofyear": pc.day_of_year,
-            "hour": pc.hour,
-        }
-        return np.column_stack([_numpy(functions[part](values).cast(pa.float64())) for part in parts])
+        return values
 
     def _strptime(self, texts: Any, name: str, date_format: str) -> Any:
         import pyarrow as pa
@@ -152,7 +138,8 @@ class Reader:
                 continue
         for row, text in enumerate(texts.to_pylist()):
             if _is_no_date(text):
-                raise self.error(row, name, f"{quoted(text)} is not a date like 2024-05-31 or 2024-05-31 14:30")
+                told = "is not a date like 2024-05-31 or 2024-05-31 14:30; --date-format says how dates are written"
+                raise self.error(row, name, f"{quoted(text)} {told}")
         raise ValueError(f"{self.source}: column {name!r} mixes dates with and without an offset from UTC")
 
 
