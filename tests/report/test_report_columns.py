@@ -57,7 +57,8 @@ def test_types_are_restored():
     assert when.text(19_723.2) == "2024-01-01"  # dates without a time of day
     assert weekday.text(weekday.values(X)[0]) == str(weekday.levels[int((X[0, 0] - 4) % 7)])
     assert month.text(float(month.values(np.array([[0, 0, 12.0]]))[0])) == "Dec"
-    assert [zone.text(value) for value in (0.0, 2.0, 3.0, 1.0)] == ["east", "north", "west", "(not seen)"]
+    codes = np.array([[0, 0, 0, code] for code in (0.0, 2.0, 3.0, 1.0)])
+    assert [zone.text(value) for value in zone.values(codes)] == ["east", "north", "west", "(not seen)"]
     assert size.text(2.0) == "L"
     assert km.quantity(2.5) == "2.5\u00a0km"
     assert when.axis(np.array([19_723.5])) == ["2024-01-01 12:00:00"]

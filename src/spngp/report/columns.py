@@ -55,6 +55,9 @@ class Column:
         Of a part of a date that two inputs tell, the cosine and the sine: which.
     missing : int or None
         The input that is one where the value is missing.
+    unseen : int or None
+        Of a category: the code of levels that were not seen in the fit, the last of ``levels``; codes above it are one
+        more than places.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Column:
     whole: bool = False
     circle: str = ""
     missing: int | None = None
+    unseen: int | None = None
 
     @property
     def title(self) -> str:
@@ -88,7 +92,10 @@ class Column:
             _, steps, _, first = _CIRCLES[self.circle]
             turn = np.arctan2(X[:, self.inputs[1]], X[:, self.inputs[0]]) / (2.0 * np.pi) % 1.0
             return (np.floor(steps * turn + 1e-9) + first) % steps
-        return X[:, self.inputs[0]] - (self.first if self.levels else 0)
+        codes = X[:, self.inputs[0]]
+        if self.unseen is not None:
+            return np.where(codes == self.unseen, len(self.levels) - 1.0, codes - (codes > self.unseen))
+        return codes - (self.first if self.levels else 0)
 
     def text(self, value: float, digits: int = 4) -> str:
         """A value in words: a level, a date, or a number without its unit; a dash for a missing one."""
@@ -170,8 +177,8 @@ def _of_table(column: Described, inputs: tuple[int, ...]) -> list[Column]:
     if column.gaps and column.kind != "category":
         *others, last = inputs
         inputs, missing = tuple(others), [Column(f"{name}: missing", "ordered", (last,), ("no", "yes"), part=True)]
-    if column.kind == "category":  # codes: levels, and among them one for all that were not seen
-        return [Column(name, "category", inputs, (*levels[: column.unseen], _UNSEEN, *levels[column.unseen :]))]
+    if column.kind == "category":
+        return [Column(name, "category", inputs, (*levels, _UNSEEN), unseen=column.unseen)]
     if column.kind == "date":
         found = _of_date(name, column.parts, inputs)
     elif column.kind == "ordinal":
@@ -223,7 +230,9 @@ def _side(column: Column, low: float, high: float) -> list[str]:
     if not below and not above:
         return []
     if column.levels:
-        inside = [level for place, level in enumerate(column.levels, column.first) if low < place <= high]
+        above = len(column.levels) if column.unseen is None else column.unseen  # codes from there on are one higher
+        codes = [place + column.first + (place >= above) for place in range(len(column.levels))]
+        inside = [level for code, level in zip(codes, column.levels, strict=True) if low < code <= high]
         inside = [level for level in inside if level != _UNSEEN]
         more = f" and {len(inside) - 8} more" if len(inside) > 8 else ""
         return [f"{column.name}: {', '.join(inside[:8])}{more}"] if inside else []

@@ -16,6 +16,7 @@ _FEW_VALUES = 12  # distinct numbers that get a group each
 _MOST_LEVELS = 30  # levels shown, those with most rows
 _POSITIONS = 32
 _LEAST_ROWS, _SHARE = 20, 1 / 6  # rows of a window
+_FEWEST = 5  # rows between two gaps
 _GAP = 0.12  # share of the range without any row that interrupts a line
 
 
@@ -73,6 +74,7 @@ def windows(column: Column, values: Array) -> Windows:
         return Windows(distinct[kept], weights, [], True, distinct.size - kept.size)
     order = np.argsort(values, kind="stable")
     parts = np.split(order, _gaps(values[order]))
+    parts = [part for part in parts if part.size >= max(_FEWEST, 0.01 * order.size)] or [order]  # without odd ones out
     windowed = [_overlapping(values, part, order.size) for part in parts]
     at, weights = (np.concatenate(each) for each in zip(*windowed, strict=True))
     breaks = np.cumsum([places.size for places, _ in windowed])[:-1]
