@@ -424,7 +424,9 @@ def test_inspect_shows_what_is_inside(folder, monkeypatch):
     text = ok("inspect", "one.spngp", "--experts", "3").stdout
     for word in ("log evidence", "SquaredExponential", "category", "max_leaf_size=60", "noise std", "in doubt"):
         assert word in text
-    assert set(told["importances"]["y"]) == {"a", "b", "kind"}  # columns, not the inputs they become
+    told = json.loads(ok("inspect", "one.spngp", "--json", "--importance").stdout)
+    assert set(told["importance"]["y"]) == {"a", "b", "kind"}  # columns, not the inputs they become
+    assert "Columns by what they matter" in ok("inspect", "one.spngp", "--importance").stdout
     assert all(len(line) <= 80 for line in text.splitlines())
 
 

@@ -161,6 +161,7 @@ def test_a_converted_file_that_was_changed_is_reported(server, tmp_path, monkeyp
         (zipped(**{"xl/workbook.xml": "<workbook/>"}), "the workbook has no sheet"),
         (zipped(**{"xl/workbook.xml": "", "xl/worksheets/sheet1.xml": "<a"}), "the spreadsheet cannot be read"),
     ],
+    ids=["ragged", "words", "empty", "bytes", "cut", "no sheet", "broken sheet"],  # packed files hold the time of day
 )
 def test_what_cannot_be_read_is_told(content, problem):
     with pytest.raises(ValueError, match=problem):

@@ -15,14 +15,19 @@ def inspect(
         int,
         typer.Option(metavar="N", help="How many experts to list, weightiest first; settings of one kernel are one."),
     ] = 12,
+    importance: Annotated[
+        bool, typer.Option("--importance", help="Also how much each column matters; takes some seconds.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every expert.")] = False,
 ) -> None:
-    """Show a model's settings, inputs and what they matter, regions, experts, evidence and kernel weights."""
+    """Show a model's settings, inputs, regions, experts, evidence and kernel weights."""
     from spngp.cli.opening import open_model
     from spngp.cli.terminal import print_json
 
     estimator = open_model(model)
     facts = _facts(model, estimator)
+    if importance:
+        facts["importance"] = _importances(estimator, facts["targets"])
     if as_json:
         print_json(facts)
     else:
@@ -59,7 +64,6 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "regions": len({(*record["low"], *record["high"]) for record in records}),
         "in_doubt": [{"row": int(row) + 1, "target": targets[output]} for row, output in model.outliers_],
         "spans": np.ptp(model.X_train_, axis=0),
-        "importances": _importances(model, records, targets),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
         "experts": [
             {
@@ -159,8 +163,8 @@ def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int
 def _show_importances(facts: dict[str, Any]) -> None:
     from spngp.cli.terminal import print_table
 
-    for target, found in facts["importances"].items():
-        of = f" to {target}" if len(facts["importances"]) > 1 else ""
+    for target, found in facts.get("importance", {}).items():
+        of = f" to {target}" if len(facts["importance"]) > 1 else ""
         print_table(
             f"Columns by what they matter{of}: share of the variance of predictions lost without them",
             ("column", "share", "± (standard error)"),
@@ -168,9 +172,7 @@ def _show_importances(facts: dict[str, Any]) -> None:
         )
 
 
-def _importances(
-    model: Any, records: list[dict[str, Any]], targets: list[str]
-) -> dict[str, dict[str, dict[str, float]]]:
+def _importances(model: Any, targets: list[str]) -> dict[str, dict[str, dict[str, float]]]:
     """For each target the columns, most important first."""
     from dataclasses import asdict
 
@@ -178,7 +180,7 @@ def _importances(
     from spngp.report.importance import importances, rows_seen
 
     columns = [column for column in columns_of(model, model.X_train_) if not column.part]
-    found_by_output = importances(model, model.X_train_, columns, rows_seen(records))
+    found_by_output = importances(model, model.X_train_, columns, rows_seen(model.regions_))
     found = {}
     for target, items in zip(targets, found_by_output, strict=True):
         pairs = sorted(zip(columns, items, strict=True), key=lambda pair: -pair[1].share)

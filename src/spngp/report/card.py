@@ -141,7 +141,7 @@ def _kind(column: Column, values: Array) -> str:
     if column.kind != "category":
         return column.kind
     counts = np.bincount(values.astype(np.intp), minlength=len(column.levels))
-    usual = np.argsort(-counts, kind="stable")[:3]
+    usual = [i for i in np.argsort(-counts, kind="stable")[:3] if counts[i]]
     return "category: " + ", ".join(f"{column.levels[i]} {percent(counts[i] / counts.sum(), 0)}" for i in usual)
 
 

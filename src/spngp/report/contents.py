@@ -123,7 +123,9 @@ def _tables(model: Any, X: Array, judged: Judged, output: int, shown: list[Colum
     worst = segments(judged, output, shown)
     doubt = rows.doubt_table(model, output, whole, unit, "Rows of the fit in doubt")
     return {
-        "segments": segments_table(worst, unit) if worst else "<p>There are too few rows to compare segments.</p>",
+        "segments": segments_table(worst, unit)
+        if worst
+        else "<p>No part stands out, or there are too few rows to tell.</p>",
         "surprises": rows.surprises_table(judged, output, whole, training_range(X), unit, "Largest surprises"),
         "doubt": doubt or "<p>None: the model trusts every output it has learnt from.</p>",
     }

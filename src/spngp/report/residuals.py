@@ -107,6 +107,7 @@ def segments(judged: Judged, output: int, columns: list[Column]) -> list[Segment
             n = int(chosen.sum())
             if _LEAST_ROWS <= n <= 0.9 * rows.size:
                 found.append(_segment(name, chosen, error, inside))
+    found = [segment for segment in found if segment.ratio > 1.0]
     found.sort(key=lambda segment: (-segment.worse, segment.name))
     return found[:_SEGMENTS]
 

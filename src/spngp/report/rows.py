@@ -30,7 +30,7 @@ def surprises_table(
     chosen = mixture[worst]
     mean, (low, high) = chosen.mean, chosen.interval(0.95)
     tail = metrics.pit(chosen, y[worst])
-    head = ["observed", "expected", "95 % interval from", "to", "chance of a value this far off"]
+    head = ["observed", "expected", "95 % interval from", "to", "chance this far off"]
     lines: list[list[str | Cell]] = []
     for j, i in enumerate(worst):
         x = judged.X[rows[i]]
