@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -421,9 +422,26 @@ def test_inspect_shows_what_is_inside(folder, monkeypatch):
     assert np.isclose(sum(told["kernel_weights"].values()), 1.0)
     assert told["inputs"] == ["a", "b", "kind"]
     text = ok("inspect", "one.spngp", "--experts", "3").stdout
-    for word in ("log evidence", "SquaredExponential", "category", "max_leaf_size=60", "noise std"):
+    for word in ("log evidence", "SquaredExponential", "category", "max_leaf_size=60", "noise std", "in doubt"):
         assert word in text
+    told = json.loads(ok("inspect", "one.spngp", "--json", "--importance").stdout)
+    assert set(told["importance"]["y"]) == {"a", "b", "kind"}  # columns, not the inputs they become
+    assert "Columns by what they matter" in ok("inspect", "one.spngp", "--importance").stdout
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_inspect_tells_settings_together(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(40)
+    y[7] += 1e3
+    model = spngp.SPNGPRegressor(random_state=0).fit(X, y)
+    model.save(tmp_path / "small.spngp")
+    text = " ".join(ok("inspect", tmp_path / "small.spngp").stdout.split())
+    assert f"everywhere: {len(model.regions_)} settings of" in text
+    assert "length-scale of x0" in text
+    assert "in doubt row 8 of the table" in text
+    assert len(model.regions_) > 4
 
 
 def test_models_saved_from_python_work_too(folder, tmp_path):
@@ -456,8 +474,20 @@ def test_report_writes_a_page_with_the_names_of_the_table(folder, tmp_path):
     assert "open it in a browser" in result.stderr
     text = page.read_text(encoding="utf-8")
     assert "Waves &amp; more" in text
-    assert "kind" in text
+    assert '"name":"kind"' in text
+    assert re.search(r'"levels":\[("down"|"up"|"\(not seen\)"|,)*\]', text)
+    assert "Rows are called by id." in text  # the column that is no input and tells rows apart
+    more = ("--unit", "cm", "--unit", "a=ms", "--id", "b")
+    ok("report", folder / "one.spngp", folder / "test.csv", "-o", page, *more)
+    text = page.read_text(encoding="utf-8")
+    assert "a (ms)" in text
+    assert "\u00a0cm on average" in text
+    assert "Rows are called by b." in text
     page.write_text("old")
+    assert "no column 'order' to name its rows" in refused(
+        "report", folder / "one.spngp", folder / "test.csv", "-o", page, "--id", "order"
+    )
+    assert "units must be of columns or outputs" in refused("report", folder / "one.spngp", "--unit", "c=s", "-o", page)
     assert "No such file" in refused("report", folder / "one.spngp", "none.csv", "-o", page)
     assert "is truncated" in refused("report", _cut(folder / "one.spngp", tmp_path), "-o", page)
     assert page.read_text() == "old"

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from spngp import datasets
 from spngp.cli.app import app
+from spngp.datasets.originals import ORIGINALS
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,8 @@ def test_the_list_for_machines():
     assert {record["where"] for record in records} == {"package", "generated", "missing"}
 
 
-def test_fetch_prints_paths_or_one_line_of_advice(folder):
+def test_fetch_prints_paths_or_one_line_of_advice(folder, monkeypatch):
+    monkeypatch.delitem(ORIGINALS, "wine")  # as if no address were known
     assert run("fetch", "motorcycle").stdout == "motorcycle: nothing to fetch (package)\n"
     missing = run("fetch", "wine")
     assert (missing.exit_code, missing.stdout) == (2, "")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spngp import datasets
-from spngp.datasets import storage
+from spngp.datasets.originals import ORIGINALS
 from spngp.datasets.registry import Entry, File
 
 ROWS = "a,b,y\n" + "".join(f"{i},{i * i},{i / 2}\n" for i in range(2000))
@@ -126,6 +126,7 @@ def test_installed_sets_have_the_sizes_of_the_registry(item):
 
 
 def test_a_missing_set_says_what_to_put_where(folders, monkeypatch):
+    monkeypatch.delitem(ORIGINALS, "airfoil")
     with pytest.raises(FileNotFoundError) as caught:
         datasets.load("airfoil")
     said = str(caught.value)
@@ -288,11 +289,5 @@ def test_a_download_never_replaces_a_file(folders, squares, server):
     path = folders[1] / "squares.csv.gz"
     path.write_bytes(b"something else")
     with pytest.raises(ValueError, match="it was left as it is"):
-        storage.download(squares.files[0], f"{server}/squares.csv.gz", folders[1])
+        datasets.fetch("squares", mirror=server)
     assert path.read_bytes() == b"something else"
-
-
-def test_without_pooch_the_error_says_how_to_get_it(squares, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"needs pooch: pip install 'spngp\[data\]'"):
-        datasets.fetch("squares", mirror="http://127.0.0.1:9")

@@ -271,7 +271,7 @@ def test_the_safetensors_package_reads_the_file(path):
 
 _CORE_ONLY = """
 import sys
-for extra in ("safetensors", "typer", "rich", "pyarrow", "matplotlib", "plotly", "pooch", "tqdm", "pandas", "polars"):
+for extra in ("safetensors", "typer", "rich", "pyarrow", "matplotlib", "plotly", "pandas", "polars"):
     sys.modules[extra] = None  # importing it is an ImportError
 import numpy as np, spngp
 X = np.linspace(0.0, 6.0, 30)[:, np.newaxis]

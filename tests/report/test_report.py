@@ -9,10 +9,10 @@ import pytest
 
 from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
 from spngp._support.outputs import one_output
+from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.plotting.expert_regions import expert_regions
-from spngp.report import write_report
-from spngp.report.accuracy import verdict
-from spngp.report.text import json_for_html, name, number, packed, table
+from spngp.report import RowNames, write_report
+from spngp.report.text import Cell, figure, json_for_html, name, number, packed, table
 
 pytest.importorskip("plotly")
 pd = pytest.importorskip("pandas")
@@ -67,17 +67,9 @@ def test_report_agrees_with_the_model(hostile, page):
         charts, observed = data["charts"][k], ~np.isnan(Y.to_numpy()[:, k])
         assert charts["calibration"]["rows"] == observed.sum()
         np.testing.assert_allclose(_unpacked(charts["calibration"]["predicted"]), mixture.mean[observed, k])
-        item = charts["slices"]["items"][0]
-        feature = charts["slices"]["order"][0]
-        rows = np.tile(np.quantile(model.X_train_, 0.95, axis=0), (72, 1))
-        rows[:, feature] = _unpacked(item["x"])
-        expected = model.predict_dist(pd.DataFrame(rows, columns=HOSTILE))
-        np.testing.assert_allclose(_unpacked(item["steps"][4]["mean"]), expected.mean[:, k], rtol=1e-5, atol=1e-6)
-        shade = _unpacked(item["steps"][4]["density"]).reshape(72, 72)
-        assert (shade.max(axis=0) == 255).all()
-        levels = _unpacked(charts["slices"]["levels"])
-        density = one_output(expected, k).density(levels).T
-        np.testing.assert_allclose(shade, 255 * np.sqrt(density / density.max(axis=0)), atol=1.0)
+        np.testing.assert_allclose(
+            np.sort(_unpacked(charts["residuals"]["error"])), np.sort((Y.to_numpy() - mixture.mean)[observed, k])
+        )
         regions = expert_regions(model, k)
         assert [item["rows"] for item in charts["regions"]["items"]] == [
             region.rows for region in regions if region.rows * region.weight > 1e-3
@@ -85,10 +77,10 @@ def test_report_agrees_with_the_model(hostile, page):
         assert sum(region.rows * region.weight for region in regions) == pytest.approx(
             (~np.isnan(model.y_train_.reshape(len(model.X_train_), -1)[:, k])).sum()
         )
-    for k in range(2):
-        observed = ~np.isnan(Y.to_numpy()[:, k])
         part = model.predict_dist(X[observed])
         assert f">{number(metrics.nlpd(one_output(part, k), Y.to_numpy()[observed, k]))}<" in page
+    assert data["charts"][0]["importance"]["names"][0] == name(HOSTILE[0])
+    assert data["charts"][1]["importance"]["names"][0] == name(HOSTILE[1])
 
 
 def test_the_lowest_density_is_the_first_surprise(hostile, page):
@@ -97,7 +89,49 @@ def test_the_lowest_density_is_the_first_surprise(hostile, page):
     density = model.predict_dist(X).logpdf(Y.to_numpy())[:, 0]
     first = re.search(r"Largest surprises</caption>.*?<tbody><tr><th[^>]*>(.*?)</th>", page, re.DOTALL)[1]
     assert first == f"sample {np.argmin(density)}"
+    assert "Rows are called by the names given." in page
     assert 'title="outside the training range' in page  # the row at 9
+
+
+def test_rows_without_names_are_counted_from_one(tmp_path):
+    x = np.linspace(0, 6, 30)
+    y = np.sin(x)
+    y[[4, 20]] += [0.0, 3.0]
+    model = GPRegressor(noise_variance=0.01, hyperparameters="fixed").fit(x[:, np.newaxis], np.sin(x))
+    page = write_report(model, tmp_path / "report.html", x[:, np.newaxis], y).read_text(encoding="utf-8")
+    assert re.search(r"Largest surprises</caption>.*?<tbody><tr><th[^>]*>(.*?)</th>", page, re.DOTALL)[1] == "21"
+    assert "Rows are counted from 1." in page
+    called = RowNames("order", [f"D-{i}" for i in range(30)])
+    page = write_report(model, tmp_path / "r.html", x[:, np.newaxis], y, row_names=called).read_text("utf-8")
+    assert "Rows are called by order." in page
+    assert re.search(r'Largest surprises</caption>.*?title="order".*?<tbody><tr><th[^>]*>(.*?)</th>', page)[1] == "D-20"
+
+
+def test_outputs_in_doubt_are_listed(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-2, 2, (200, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(200)
+    y[[30, 150]] += [40.0, -60.0]
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    assert set(model.outliers_[:, 0]) == {30, 150}
+    page = write_report(model, tmp_path / "report.html").read_text(encoding="utf-8")
+    listed = page[page.index("Rows of the fit in doubt</caption>") :]
+    assert re.findall(r'<tr><th scope="row"[^>]*>(\d+)<', listed[: listed.index("</table>")]) == ["151", "31"]
+
+
+def test_units_and_title_are_the_readers(tmp_path):
+    data = datasets.load("motorcycle")
+    X, y = pd.DataFrame(data.X, columns=["time"]), pd.Series(data.Y[:, 0], name="accel")
+    model = GPRegressor(hyperparameters="fixed").fit(X, y)
+    page = write_report(
+        model, tmp_path / "r.html", X, y, title="A crash", units={"accel": "g", "time": "ms"}
+    ).read_text("utf-8")
+    assert "<title>A crash</title>" in page
+    assert "time (ms)" in page
+    assert re.search(r"are off by [\d.]+\u00a0g on average", page)
+    assert re.search(r"<dt>Off by</dt><dd>[\d.]+\u00a0g<", page)
+    with pytest.raises(ValueError, match=r"units must be of columns or outputs, time, accel; got 'speed'"):
+        write_report(model, tmp_path / "r.html", X, y, units={"speed": "m/s"})
 
 
 def test_names_from_data_stay_text(page):
@@ -126,12 +160,14 @@ def test_report_without_held_out_rows_makes_no_claim(tmp_path):
     data = datasets.load("motorcycle")
     model = GPRegressor(hyperparameters="fixed").fit(data.X, data.Y[:, 0])
     page = write_report(model, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "says nothing about accuracy" in page
-    assert "RMSE</dt>" not in page
-    found = _data(page)
-    assert found["charts"][0]["calibration"] is None
-    assert found["charts"][0]["slices"]["quantiles"] == [50]
-    np.testing.assert_allclose(np.sort(_unpacked(found["charts"][0]["slices"]["y"])), np.sort(data.Y[:, 0]), atol=1e-9)
+    assert "cannot say how good predictions of new rows are" in page
+    assert "Off by</dt>" not in page
+    found = _data(page)["charts"][0]
+    assert found["calibration"] is None
+    assert found["panels"] is None
+    np.testing.assert_allclose(np.sort(_unpacked(found["curve"]["y"])), np.sort(data.Y[:, 0]), atol=1e-9)
+    mean = _unpacked(found["curve"]["mean"])
+    np.testing.assert_allclose(mean, model.predict(_unpacked(found["curve"]["x"])[:, np.newaxis]), rtol=1e-5, atol=1e-5)
 
 
 def test_an_output_never_observed_is_left_open(hostile, tmp_path):
@@ -147,8 +183,35 @@ def test_little_data_make_a_report_too(n, tmp_path):
     X, y = [[1.0 + 0.0 * i, 2.0] for i in range(n)], [float(i) for i in range(n)]  # no input ever changes
     model = SPNGPRegressor(max_leaf_size=10, hyperparameters="fixed").fit(X, y)
     found = _data(write_report(model, tmp_path / "report.html", X, y).read_text(encoding="utf-8"))
-    assert found["charts"][0]["slices"]["items"] == []
+    assert found["charts"][0]["panels"]["items"] == []
     assert found["charts"][0]["calibration"]["rows"] == n
+
+
+def test_a_committee_is_reported_by_the_rows_given(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (120, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(120)
+    model = RobustBayesianCommitteeMachine(n_experts=3, hyperparameters="fixed", random_state=0).fit(X[:90], y[:90])
+    page = write_report(model, tmp_path / "report.html", X[90:], y[90:]).read_text(encoding="utf-8")
+    assert "learnt from 90 rows" in page
+    found = _data(page)["charts"][0]
+    assert found["regions"] is None
+    assert found["importance"]["names"][0] == "x0"
+    with pytest.raises(ValueError, match="a RobustBayesianCommitteeMachine keeps no rows to show: give X and y"):
+        write_report(model, tmp_path / "other.html")
+
+
+def test_settings_that_share_a_region_are_told_together(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (60, 2))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(60)
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    assert len(model.regions_) > 4
+    found = _data(write_report(model, tmp_path / "report.html").read_text(encoding="utf-8"))
+    (region,) = found["charts"][0]["regions"]["items"]
+    assert re.match(rf"{len(model.regions_)} settings of (\d+ kernels|[^;]*) share it", region["words"])
+    assert re.search(r"length-scale of x0 [\d.]+ to [\d.]+; ", region["words"])
+    assert len(region["kernels"]) == len({record["kernel"] for record in model.regions_}) < len(model.regions_)
 
 
 def test_the_same_model_gives_the_same_page(hostile, tmp_path):
@@ -161,7 +224,7 @@ def test_more_rows_than_are_looked_at_are_sampled(hostile, tmp_path, monkeypatch
     model, X, Y = hostile
     monkeypatch.setattr("spngp.report.judged._HELD_OUT_ROWS", 25)
     page = write_report(model, tmp_path / "report.html", X, Y).read_text(encoding="utf-8")
-    assert "On 25 rows it had not seen (a random sample out of 40)" in page
+    assert "Judged by 25 rows that it has not seen. They are a random sample of 40." in page
 
 
 @pytest.mark.parametrize(
@@ -173,12 +236,13 @@ def test_more_rows_than_are_looked_at_are_sampled(hostile, tmp_path, monkeypatch
         ({"X": "X", "y": "missing"}, "at least one value that is not missing"),
         ({"output_names": ["a"]}, r"output_names must have one name per output \(2\), got 1"),
         ({"X": "X", "y": "Y", "row_names": ["a"]}, r"row_names must have one name per row \(40\), got 1"),
+        ({"units": "Y unit"}, r"units of several outputs must be given by name \(y0, y1\), got one unit"),
     ],
 )
 def test_bad_arguments_leave_the_old_file_alone(hostile, tmp_path, arguments, message):
     model, X, Y = hostile
     values = {"X": X, "Y": Y, "one": Y.iloc[:, 0], "swapped": X[HOSTILE[::-1]], "missing": Y * np.nan}
-    given = {key: values[value] if isinstance(value, str) else value for key, value in arguments.items()}
+    given = {key: values.get(value, value) if isinstance(value, str) else value for key, value in arguments.items()}
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(ValueError, match=message):
@@ -207,21 +271,8 @@ def test_only_fitted_models_of_ours_are_reported(tmp_path):
 
     with pytest.raises(NotFittedError):
         write_report(SPNGPRegressor(), tmp_path / "report.html")
-    with pytest.raises(TypeError, match="must be a fitted SPNGPRegressor or GPRegressor, got LinearRegression"):
+    with pytest.raises(TypeError, match="must be a fitted estimator of spngp, got LinearRegression"):
         write_report(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "report.html")
-
-
-@pytest.mark.parametrize(
-    ("n", "share", "expected"),
-    [
-        (100, 0.91, "with 100 observations, 89–100 % is normal"),
-        (100, 0.80, "too few, as they are too narrow: with 100 observations, 89–100 % is normal"),
-        (10_000, 0.94, "slightly too few: with 10,000 observations, 94.4–95.6 % is normal"),
-        (10_000, 0.999, "too many, as they are too wide: with 10,000 observations, 94.4–95.6 % is normal"),
-    ],
-)
-def test_the_verdict_allows_for_chance(n, share, expected):
-    assert verdict(n, share) == expected
 
 
 def test_text_is_safe_and_short():
@@ -232,8 +283,10 @@ def test_text_is_safe_and_short():
     assert "\u2028" not in json_for_html("\u2028")
     with pytest.raises(ValueError, match="Out of range"):
         json_for_html(float("nan"))
-    assert "&lt;b&gt;" in table(["<b>"], [["<b>", "<b>"]], "<b>")
-    assert "<b>" not in table(["<b>"], [["<b>", "<b>"]], "<b>")
+    hostile = table(["<b>"], [["<b>", Cell("<b>", "<b>", '"<b>')]], "<b>", download="<b>")
+    assert "&lt;b&gt;" in hostile
+    assert "<b>" not in hostile
+    assert figure(1234567.8912, "m") == Cell("1,234,568\u00a0m", "", "1234567.891")
     assert [number(value) for value in (999999.0, 0.00012346, 1e12, -1e-12, 99999.96)] == [
         "999,999", "0.0001235", "1e12", "−1e−12", "100,000"
     ]  # fmt: skip

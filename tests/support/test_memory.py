@@ -73,3 +73,11 @@ def test_a_gigabyte_of_factors_by_default_and_all_that_fit_if_asked_for(monkeypa
 
 def test_rows_repeated_beyond_all_measure_do_not_use_up_the_room():
     assert Budget(limit=1.0).keep([100, 10**6, 100], n_inputs=2)[0]
+
+
+def test_a_leaf_sees_no_more_rows_than_there_are():
+    """However large the overlap: memory is not asked for rows that do not exist."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    model = SPNGPRegressor(overlap=1000, max_leaf_size=30, hyperparameters="fixed").fit(X, X[:, 0])
+    assert {record["rows"] + record["context_rows"] for record in model.regions_} == {80}

@@ -36,8 +36,8 @@ def test_report(tmp_path):
 
     model = GPRegressor(hyperparameters="fixed").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])
     page = write_report(model, tmp_path / "page.html", [[0.5]], [0.5]).read_text(encoding="utf-8")
-    assert "On 1 row it had not seen" in page
-    assert "learnt from 3 rows of 1 input" in page
+    assert "Judged by 1 row that it has not seen." in page
+    assert "learnt from 3 rows with 1 column" in page
     text = page[: page.index('id="plotly-bundle"')]
     assert not ONE_OF_MANY.search(text)
 

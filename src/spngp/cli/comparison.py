@@ -1,4 +1,4 @@
-"""The main job on embedded data: ``make demo``.
+"""The main job on embedded data: ``spngp demo``.
 
 A single GP, a network built by hand and ``SPNGPRegressor`` with default arguments, all on Silverman's motorcycle data:
 a table of how well each predicts rows it has not seen, and a figure of what each believes.

@@ -44,7 +44,7 @@ def list_sets(as_json: Annotated[bool, typer.Option("--json", help="Print JSON i
         ]
         print_table(title, ("name", "what", "where", "N", "D_X", "D_Y"), rows, text_columns=3)
     if not all(item.available for item in found):
-        print_line("spngp data fetch NAME tells how to get one that is missing or damaged.")
+        print_line("spngp data fetch NAME gets one that is missing.")
 
 
 @commands.command(epilog="Example: [bold]spngp data fetch kin40k[/bold]")

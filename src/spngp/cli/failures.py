@@ -15,8 +15,6 @@ EXTRAS = {
     "pyarrow": "cli",
     "matplotlib": "plot",
     "plotly": "report",
-    "pooch": "data",
-    "tqdm": "progress",
 }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from spngp.cli.settings import estimator_parameters, fit_settings, with_settings
+
+if TYPE_CHECKING:
+    from spngp._support.progress import Whole
 
 _ABSURD = 100.0  # standard deviations: a value so far off is an error, and would be all that scores tell about
 
@@ -26,6 +29,7 @@ def fit(
 
     That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
     """
+    from spngp._support.progress import whole_task
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, print_json
 
@@ -36,14 +40,15 @@ def fit(
         raise typer.BadParameter("give the column to predict", param_hint="--target")
     check_output(settings.output, [data, config], "model", force)
     check_printing()
-    summary = _fit(data, settings, quiet=as_json)
+    with whole_task(enabled=not as_json) as whole:
+        summary = _fit(data, settings, as_json, whole)
     if as_json:
         print_json(summary)
     else:
         _show_saved(summary)
 
 
-def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
+def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     """Fit, measure, save; returns the summary. Unless it is quiet, scores are shown before the final fit begins."""
     import os
     import time
@@ -53,6 +58,7 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     from spngp import SPNGPRegressor
 
     started = time.perf_counter()
+    whole.part("reading the table", until=0.03)
     name, schema, declared, X, Y, left_out, facts = _rows(data, settings)
 
     def fitted(rows: Any) -> SPNGPRegressor:
@@ -65,14 +71,18 @@ def _fit(data: str, settings: Any, quiet: bool) -> dict[str, Any]:
     test, train = np.sort(order[:n_held_out]), np.sort(order[n_held_out:])
     held_out = {}
     if n_held_out:
+        whole.part("trial model", until=0.48)
         held_out = _scores(fitted(train), X.take(test), Y[test], schema.targets)
         if not quiet:
+            whole.bar.clear()
             _show_scores(held_out, n_learnt=train.size)
     # learnt again from all rows, not updated with those held out: so outliers among these are judged as in any fit
+    whole.part("final model", until=0.97)
     model = fitted(np.arange(Y.shape[0]))
     model.verbose = 0
     model.table_ = schema
     model.rows_left_out_ = left_out
+    whole.part("writing the file", until=1.0)
     model.save(settings.output, with_factors=settings.with_factors)
     experts = model.regions_
     return {

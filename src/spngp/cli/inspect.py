@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
+_TOLD = 3  # regions whose settings are told in words
+
 
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File written by spngp fit or model.save.")],
-    experts: Annotated[int, typer.Option(metavar="N", help="How many experts to list, weightiest first.")] = 12,
+    experts: Annotated[
+        int,
+        typer.Option(metavar="N", help="How many experts to list, weightiest first; settings of one kernel are one."),
+    ] = 12,
     importance: Annotated[
-        bool, typer.Option("--importance", help="Also how much each input matters; takes some seconds.")
+        bool, typer.Option("--importance", help="Also how much each column matters; takes some seconds.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every expert.")] = False,
 ) -> None:
@@ -23,8 +27,7 @@ def inspect(
     estimator = open_model(model)
     facts = _facts(model, estimator)
     if importance:
-        found = estimator.importance()
-        facts["importance"] = {name: found.records(k) for k, name in enumerate(facts["targets"])}
+        facts["importance"] = _importances(estimator, facts["targets"])
     if as_json:
         print_json(facts)
     else:
@@ -34,6 +37,8 @@ def inspect(
 def _facts(path: str, model: Any) -> dict[str, Any]:
     import os
     from dataclasses import asdict
+
+    import numpy as np
 
     from spngp.cli.opening import target_names
     from spngp.tables.schema import TableSchema
@@ -57,6 +62,8 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
         "rows": int(model.X_train_.shape[0]),
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
+        "in_doubt": [{"row": int(row) + 1, "target": targets[output]} for row, output in model.outliers_],
+        "spans": np.ptp(model.X_train_, axis=0),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
         "experts": [
             {
@@ -95,9 +102,11 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
             "regions": facts["regions"],
             "experts": len(facts["experts"]),
             "log evidence": facts["log_evidence"],
+            "in doubt": _in_doubt(facts),
             "settings": ", ".join(f"{name}={value}" for name, value in changed.items()),
         },
     )
+    _show_importances(facts)
     letters = {name: _letter(i) for i, name in enumerate(facts["kernel_weights"])}
     print_table(
         "Kernels, by the share of rows they explain",
@@ -105,38 +114,89 @@ def _show(facts: dict[str, Any], n_experts: int) -> None:
         [(letters[name], name, f"{weight:.1%}") for name, weight in facts["kernel_weights"].items()],
         text_columns=2,
     )
-    for target, records in facts.get("importance", {}).items():
-        print_table(
-            f"Inputs by importance for {target}: % of the variance of the mean and of the log std, ± standard error",
-            ("input", "mean, alone", "mean, in all", "log std, alone", "log std, in all"),
-            [(record["input"], *map(_share(record), _SHARES)) for record in records],
-        )
     _show_columns(facts["columns"])
-    shown = facts["experts"][: max(n_experts, 0)]
-    if shown:
+    _show_experts(facts, letters, n_experts)
+
+
+def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int) -> None:
+    """The experts, weightiest first: those of one kernel in one region on one line, however many settings it has."""
+    from spngp.cli.terminal import print_line, print_table, shown
+    from spngp.plotting.settings import grouped, in_words
+
+    regions: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for expert in facts["experts"]:
+        regions.setdefault((expert["output"], *expert["low"], *expert["high"]), []).append(expert)
+    lines = [
+        (group.share * sum(expert["weight"] for expert in experts), experts[0], group)
+        for experts in regions.values()
+        for group in grouped(experts)
+    ]
+    lines = sorted(lines, key=lambda line: -line[0])[: max(n_experts, 0)]
+    if not lines:
+        return
+    several = any(len(grouped(experts)) < len(experts) for experts in regions.values())
+    n_lines = sum(len(grouped(experts)) for experts in regions.values())
+    print_table(
+        f"Experts ({len(lines)} of {n_lines}, by weight)",
+        ("where", "kernel", *(("settings",) if several else ()), "rows", "context", "noise std", "weight"),
+        [
+            (
+                first["where"] + (f", {first['output']}" if len(facts["targets"]) > 1 else ""),
+                letters[group.label],
+                *((group.count,) if several else ()),
+                first["rows"],
+                group.context_rows,
+                group.noise_std.text(shown),
+                f"{weight:.1%}",
+            )
+            for weight, first, group in lines
+        ],
+        text_columns=2,
+    )
+    if several:
+        for experts in list(regions.values())[:_TOLD]:
+            if len(grouped(experts)) < len(experts):
+                words = in_words(experts, facts["inputs"], letters, "{:.3g}".format, facts["spans"])
+                print_line(f"{experts[0]['where']}: {words}", wrap=True)
+
+
+def _show_importances(facts: dict[str, Any]) -> None:
+    from spngp.cli.terminal import print_table
+
+    for target, found in facts.get("importance", {}).items():
+        of = f" to {target}" if len(facts["importance"]) > 1 else ""
         print_table(
-            f"Experts ({len(shown)} of {len(facts['experts'])}, by weight)",
-            ("where", "kernel", "rows", "context", "noise std", "weight"),
-            [
-                (
-                    expert["where"] + (f", {expert['output']}" if len(facts["targets"]) > 1 else ""),
-                    letters[expert["kernel"]],
-                    expert["rows"],
-                    expert["context_rows"],
-                    expert["noise_std"],
-                    f"{expert['weight']:.1%}",
-                )
-                for expert in shown
-            ],
-            text_columns=2,
+            f"Columns by what they matter{of}: share of the variance of predictions lost without them",
+            ("column", "share", "± (standard error)"),
+            [(name, f"{item['share']:.1%}", f"{item['error']:.1%}") for name, item in list(found.items())[:12]],
         )
 
 
-_SHARES = ("mean_first", "mean_total", "log_std_first", "log_std_total")
+def _importances(model: Any, targets: list[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """For each target the columns, most important first."""
+    from dataclasses import asdict
+
+    from spngp.report.columns import columns_of
+    from spngp.report.importance import importances, rows_seen
+
+    columns = [column for column in columns_of(model, model.X_train_) if not column.part]
+    found_by_output = importances(model, model.X_train_, columns, rows_seen(model.regions_))
+    found = {}
+    for target, items in zip(targets, found_by_output, strict=True):
+        pairs = sorted(zip(columns, items, strict=True), key=lambda pair: -pair[1].share)
+        found[target] = {column.name: asdict(item) for column, item in pairs}
+    return found
 
 
-def _share(record: dict[str, Any]) -> Callable[[str], str]:
-    return lambda name: f"{100 * record[name]:.1f} ± {100 * record[f'{name}_error']:.1f}"
+def _in_doubt(facts: dict[str, Any]) -> str:
+    """The rows whose output the model does not trust."""
+    from spngp.cli.terminal import shortened
+
+    if not facts["in_doubt"]:
+        return "no row"
+    several = len(facts["targets"]) > 1
+    rows = [f"{item['row']:,}" + (f" ({item['target']})" if several else "") for item in facts["in_doubt"]]
+    return f"{'row' if len(rows) == 1 else 'rows'} {shortened(rows, 20)} of the table, counted from 1"
 
 
 def _show_columns(columns: list[dict[str, Any]]) -> None:

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from spngp._support.progress import clear_line
 from spngp.cli.characters import escaped_json, visible
 
 
@@ -31,6 +32,7 @@ def _console() -> Console:
 def note(text: str) -> None:
     """A line on standard error: for people, and out of the way of what is piped."""
     if sys.stderr is not None:  # closed: nobody listens
+        clear_line()
         sys.stderr.write(f"{visible(text)}\n")
 
 

@@ -1,8 +1,8 @@
 """Which data sets there are: their sizes, where they come from, and the files that hold them.
 
 A file is a CSV table (gzip-compressed if its name ends in .gz) with one line of column names, inputs first, outputs
-last. Its checksum is the SHA-256 of the file as it lies on the disk. Most home pages publish spreadsheets and archives,
-not these tables, so most files have no address to download them from: see :mod:`spngp.datasets.storage`. Kin40K's home
+last. Its checksum is the SHA-256 of the file as it lies on the disk. Home pages publish spreadsheets and archives, not
+these tables: :mod:`spngp.datasets.originals` knows where, and :mod:`spngp.datasets.storage` reads them. Kin40K's home
 has its columns as plain text, in several files that are read side by side; their checksums are those of our tables
 written in the format of that home, whose files agree with them in size and in every line that was compared.
 """

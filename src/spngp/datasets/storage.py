@@ -1,8 +1,9 @@
-"""Where the files of data sets lie, whether they are whole, and how a missing one is downloaded.
+"""Where the files of data sets lie, whether they are whole, and how a missing one is obtained.
 
-A file is looked for in the folder ``$SPNGP_DATA``, then in the user's cache, and downloaded into the cache if its
-address is known: its own, or that of a mirror, a web folder that holds the files under their names
-(``$SPNGP_DATA_URL``). Files that are there are only ever read: a damaged one is reported and left alone.
+A file is looked for in the folder ``$SPNGP_DATA``, then in the user's cache. What is missing is downloaded into the
+cache: from a mirror, a web folder that holds the files under their names (``$SPNGP_DATA_URL``), from its own address,
+or in its original form, which is read and compared with what our table holds (:mod:`spngp.datasets.originals`). Files
+that are there are only ever read: a damaged one is reported and left alone.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from spngp._support.wording import counted
+from spngp.datasets.downloading import convert, download, is_converted
+from spngp.datasets.originals import ORIGINALS
 from spngp.datasets.registry import REGISTRY, Entry, File
 
 FOLDER_VARIABLE = "SPNGP_DATA"
 MIRROR_VARIABLE = "SPNGP_DATA_URL"
-_TIMEOUT = 30.0  # seconds without an answer
 
 
 def cache_folder() -> Path:
@@ -44,10 +45,16 @@ class Place:
 def locate(file: File) -> list[Place]:
     """Where a file is, or all of its sources; nothing if either is incomplete. Nothing is read."""
     for label, folder in folders().items():
-        if (folder / file.name).is_file():
-            return [Place(label, file, folder / file.name)]
+        for name in (file.name, converted_name(file)):
+            if (folder / name).is_file():
+                return [Place(label, file, folder / name)]
     parts = [locate(source) for source in file.sources]
     return [place for part in parts for place in part] if all(parts) else []
+
+
+def converted_name(file: File) -> str:
+    """What a table is called that was read from its original form."""
+    return file.name.partition(".")[0] + ".converted.csv"
 
 
 def checksum(path: Path) -> str:
@@ -58,6 +65,10 @@ def checksum(path: Path) -> str:
 
 def check(file: File, path: Path) -> None:
     """Raise an error if the file is not what it should be."""
+    if path.name == converted_name(file):
+        if not is_converted(file, path):
+            raise ValueError(f"{path} does not hold the numbers of {file.name}; remove it, and it is made again")
+        return
     found = checksum(path)
     if found != file.sha256:
         raise ValueError(
@@ -97,9 +108,15 @@ def status(entry: Entry) -> Status:
         return Status(entry, "generated" if entry.home == "generated" else "package")
     found = [locate(file) for file in entry.files]
     places = [place for part in found for place in part]
-    intact = all(checksum(place.path) == place.file.sha256 for place in places)
+    intact = all(_is_intact(place) for place in places)
     where = " + ".join(dict.fromkeys(place.label for place in places)) if all(found) else "missing"
     return Status(entry, where, tuple(place.path for place in places), intact)
+
+
+def _is_intact(place: Place) -> bool:
+    if place.path.name == converted_name(place.file):
+        return is_converted(place.file, place.path)
+    return checksum(place.path) == place.file.sha256
 
 
 def statuses() -> list[Status]:
@@ -124,7 +141,14 @@ def obtain(entry: Entry, file: File, verify: bool = True, mirror: str | None = N
         return [place.path for place in places]
     url = _address(file, mirror)
     if url is not None:
-        return [download(file, url, cache_folder())]
+        target = cache_folder() / file.name
+        if target.exists():
+            check(file, target)
+        else:
+            download(file, url, target)
+        return [target]
+    if entry.name in ORIGINALS and not file.sources:
+        return [convert(file, ORIGINALS[entry.name], cache_folder() / converted_name(file))]
     if not file.sources:
         raise FileNotFoundError(_what_to_do(entry, file))
     return [path for source in file.sources for path in obtain(entry, source, verify)]
@@ -146,40 +170,4 @@ def _what_to_do(entry: Entry, file: File) -> str:
         f"one line of column names and {file.rows} rows of {counted(entry.inputs, 'input')} followed by "
         f"{counted(entry.outputs, 'output')}, "
         f"made from {entry.home}{note}; SHA-256 {file.sha256} (verify=False accepts your own conversion)"
-    )
-
-
-def download(file: File, url: str, folder: Path) -> Path:
-    """Download a file; it appears in the folder whole and checked, or not at all, and never replaces another."""
-    target = folder / file.name
-    if target.exists():
-        check(file, target)
-        return target
-    try:
-        import pooch
-    except ImportError:
-        message = f"downloading {file.name} needs pooch: pip install 'spngp[data]'"
-        raise ModuleNotFoundError(message, name="pooch") from None
-    found = ""
-
-    def fetch(address: str, output: Any, manager: Any) -> None:
-        nonlocal found
-        try:
-            pooch.HTTPDownloader(timeout=_TIMEOUT)(address, output, manager)
-        finally:  # of a cut download as well
-            if Path(output).stat().st_size:
-                found = checksum(Path(output))
-
-    try:
-        pooch.retrieve(url, f"sha256:{file.sha256}", fname=file.name, path=folder, downloader=fetch)
-    except ValueError:
-        reason = "the file there is damaged or another version"
-    except OSError as error:
-        reason = f"{error}"
-    else:
-        return target
-    received = f"the SHA-256 of what came is {found}" if found else "nothing came"
-    raise ConnectionError(
-        f"could not download {file.name} from {url}: {reason}; its SHA-256 should be {file.sha256}, {received}; "
-        f"nothing was written to {folder}; put the file there yourself if you can get it elsewhere"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -64,6 +65,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances)
             own, own_noise = judged.own, judged.own_noise
 
+        if small:
+            progress.stage("settings", 0)
         averaged = averaged_experts(tied, W, sound, plan, rng)
         if averaged:
             experts, own = put_in(averaged, experts, tied, W, sound, plan), None
@@ -171,7 +174,8 @@ def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
     overlap = plan.overlap_of(n_rows, own_rows=1.0)
     rows_seen = 1.0 if np.ndim(overlap) else 1.0 + float(overlap)  # per own row; of a margin nothing is known yet
     largest = min(n_rows, plan.block_size)
-    plan.budget.check(int(rows_seen * largest), rows_seen * n_rows, n_inputs)
+    most_leaves = math.ceil(2 * n_rows / plan.block_size)  # a leaf sees no more rows than there are
+    plan.budget.check(min(int(rows_seen * largest), n_rows), min(rows_seen, most_leaves) * n_rows, n_inputs)
 
 
 def _in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:

@@ -73,7 +73,8 @@ def expert_regions(estimator: Any, output: int = 0) -> list[ExpertRegion]:
 def _region(records: list[dict[str, Any]]) -> ExpertRegion:
     evidences, weights = (np.array([record[name] for record in records]) for name in ("log_evidence", "weight"))
     log_evidence = float(logsumexp(evidences) - np.log(len(records)))  # experts are equally likely beforehand
-    shares = np.exp(evidences - logsumexp(evidences))
+    # alternatives need not be equally likely beforehand: what the rows made of them is in the weights
+    shares = weights / weights.sum() if weights.sum() > 0 else np.exp(evidences - logsumexp(evidences))
     noise = np.sqrt(shares @ np.square([record["noise_std"] for record in records]))
     experts = [{**record, "share": float(share)} for record, share in zip(records, shares, strict=True)]
     return ExpertRegion(

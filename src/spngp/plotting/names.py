@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spngp.kernels.base import KernelSum
 from spngp.kernels.names import full_name, short_name
 from spngp.network import Leaf
 
@@ -22,6 +23,12 @@ def leaf_name(leaf: Leaf) -> str:
     name, mark, number = leaf.label.partition(" #")
     if name in ("", full_name(leaf.kernel)):
         return short_name(leaf.kernel) + mark + number
+    parts = leaf.kernel.parts if isinstance(leaf.kernel, KernelSum) else ()
+    if full_name(leaf.kernel).startswith(f"{name} + "):  # with further parts for what residuals showed
+        return " + ".join(short_name(part) for part in parts[: name.count(" + ") + 1]) + mark + number
+    start, bracket, remark = leaf.label.rpartition(" (")
+    if start == full_name(leaf.kernel):  # a kernel of the defaults, with a remark such as "one length-scale"
+        return short_name(leaf.kernel) + bracket + remark
     return leaf.label
 
 

@@ -20,6 +20,7 @@ from spngp.plotting.names import leaf_name
 _Edge: TypeAlias = tuple[Node, str, float]
 
 _MOST_NODES = 300
+_FEWEST_GROUPED = 4  # leaves of one kernel under one sum
 # In inches, at a font size of 8 points.
 _RADIUS, _LAYER, _GAP, _LETTER = 0.14, 0.8, 0.22, 0.068
 
@@ -65,6 +66,9 @@ class NetworkDisplay:
         possible with at most 300 nodes.
     least_weight : float
         Children of sums with a smaller weight are left out.
+    group_settings : bool
+        Whether four or more leaves of one kernel under one sum, which differ in their parameters only, are drawn as
+        one, with their number and their weights added up.
 
     Attributes
     ----------
@@ -92,17 +96,20 @@ class NetworkDisplay:
         leaf_text: Callable[[Leaf], str] | None = None,
         max_depth: int | None = None,
         least_weight: float = 0.0,
+        group_settings: bool = False,
     ) -> None:
         self.network = network
         self._names = input_names
         self._position = position or (lambda axis, cut: cut)
         self._leaf_text = leaf_text or _leaf_text
         self._max_depth, self._least_weight = max_depth, least_weight
+        self._groups_settings = group_settings
+        self._settings: dict[int, int] = {}  # of a leaf that stands for others: how many they are
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, least_weight: float = 1e-3, **options: Any) -> Self:
         """Draw the posterior network of a fitted model, cuts in the units of X; unlikely alternatives are left out."""
-        options = {"input_names": input_names(estimator), **options}
+        options = {"input_names": input_names(estimator), "group_settings": True, **options}
         return cls(estimator.network_, least_weight=least_weight, **options).plot(ax)
 
     @classmethod
@@ -187,13 +194,34 @@ class NetworkDisplay:
     def _edges(self, node: Node) -> list[_Edge]:
         if isinstance(node, Sum):
             weights = node.weights.tolist()
-            kept = [(c, _share(w), w) for c, w in zip(node.children, weights, strict=True) if w >= self._least_weight]
+            pairs = self._grouped(list(zip(node.children, weights, strict=True)))
+            kept = [(child, _share(weight), weight) for child, weight in pairs if weight >= self._least_weight]
             return kept or [(node.children[int(np.argmax(weights))], "", max(weights))]
         return [(child, "", 1.0) for child in node.children]
 
+    def _grouped(self, pairs: list[tuple[Node, float]]) -> list[tuple[Node, float]]:
+        """Children of a sum, with weights; many leaves of one kernel become the heaviest, with the weight of all."""
+        if not self._groups_settings:
+            return pairs
+        by_name: dict[str, list[tuple[Leaf, float]]] = {}
+        for child, weight in pairs:
+            if isinstance(child, Leaf):
+                by_name.setdefault(leaf_name(child), []).append((child, weight))
+        found: list[tuple[Node, float]] = []
+        for child, weight in pairs:
+            members = by_name[leaf_name(child)] if isinstance(child, Leaf) else []
+            if len(members) < _FEWEST_GROUPED:
+                found.append((child, weight))
+            elif child is members[0][0]:
+                heaviest = max(members, key=lambda member: member[1])[0]
+                self._settings[id(heaviest)] = len(members)
+                found.append((heaviest, sum(share for _, share in members)))
+        return found
+
     def _lines(self, node: Node, has_children: bool) -> list[str]:
         if isinstance(node, Leaf):
-            return self._leaf_text(node).split("\n")
+            settings = [counted(self._settings[id(node)], "setting")] if id(node) in self._settings else []
+            return [*self._leaf_text(node).split("\n"), *settings]
         if not has_children:
             return [counted(sum(1 for _ in node.responsibilities()), "leaf", "leaves")]
         if isinstance(node, Split):

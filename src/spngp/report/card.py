@@ -1,7 +1,8 @@
-"""The model and its data in words and figures: the top of the page."""
+"""The model and its data in words and figures: the top of the page and its end."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,102 +11,166 @@ from spngp._support.types import Array
 from spngp._support.wording import counted
 from spngp.noise import GAUSSIAN
 from spngp.report.accuracy import Accuracy
+from spngp.report.columns import Column, with_unit
+from spngp.report.importance import Importance
 from spngp.report.judged import Judged, training_range
-from spngp.report.text import Cell, escaped, number, percent, table
+from spngp.report.text import Cell, escaped, figure, number, percent, table
+from spngp.report.verdict import Verdict, gain_text
+
+_BARS = 15  # columns in the chart of importances, at most
 
 
-def subtitle(model: Any, X: Array, outputs: list[str]) -> str:
+def subtitle(model: Any, X: Array, columns: list[Column], outputs: list[str]) -> str:
     """What was fitted, in a line."""
     shown = ", ".join(outputs[:3]) + (", …" if len(outputs) > 3 else "")
-    rows, inputs = counted(X.shape[0], "row"), counted(X.shape[1], "input")
-    return f"{type(model).__name__} for {shown}, learnt from {rows} of {inputs}"
+    learnt = X.shape[0] if hasattr(model, "X_train_") else sum(rows.size for rows in model.expert_rows_)
+    rows, inputs = counted(learnt, "row"), counted(sum(not column.part for column in columns), "column")
+    return f"A model of {shown} ({type(model).__name__}), learnt from {rows} with {inputs}"
 
 
-def sentence(found: list[Accuracy], outputs: list[str], judged: Judged) -> str:
-    """The result in words."""
-    if not found:
+def verdict_html(verdicts: list[Verdict], judged: Judged) -> str:
+    """The verdict on each output, an alarm where it must not be used as it is."""
+    if not verdicts:
         return (
-            "No held-out rows were given, so this page says nothing about accuracy on new data. "
-            "Residuals and surprises are those of rows the model has learnt from."
+            '<div class="verdict"><p>No held-out rows were given, so this page cannot say how good predictions of new '
+            "rows are. Errors shown below are those of rows that the model has learnt from, and so too small.</p></div>"
         )
-    first = found[0].scores
-    of = f" of {outputs[0]}" if len(outputs) > 1 else ""
-    sample = f" (a random sample out of {judged.n_given:,})" if judged.n_given > judged.X.shape[0] else ""
-    return (
-        f"On {counted(first.n, 'row')} it had not seen{sample}, predictions{of} are typically off by "
-        f"{number(first.rmse, 3)}. "
-        f"{percent(first.coverage[0.95])} of the observations fell inside its 95\u00a0% intervals; {found[0].verdict}."
-    )
+    sample = ""
+    if judged.n_given > judged.X.shape[0]:
+        sample = f" They are a random sample of {judged.n_given:,}."
+    parts = []
+    for k, verdict in enumerate(verdicts):
+        state = "alarm" if verdict.alarm else "warning" if verdict.wide else "good"
+        mark = {"alarm": "Take care. ", "warning": "Note. ", "good": ""}[state]
+        mark = f'<strong class="flag">{mark}</strong>' if mark else ""
+        said = mark + escaped(" ".join(verdict.sentences))
+        rows = f"Judged by {counted(judged.X.shape[0], 'row')} that it has not seen.{sample}" if k == 0 else ""
+        note = f'<p class="note">{escaped(rows)}</p>' if rows else ""
+        parts.append(f'<div class="verdict {state}"><p>{said}</p>{note}</div>')
+    return "".join(parts)
 
 
-def key_figures(model: Any, found: list[Accuracy], outputs: list[str]) -> str:
-    """The four figures to remember."""
-    of = f" of {outputs[0]}" if len(outputs) > 1 else ""
+def key_figures(
+    model: Any,
+    records: list[dict[str, Any]] | None,
+    found: list[Accuracy],
+    verdicts: list[Verdict],
+    outputs: list[str],
+    units: list[str],
+) -> str:
+    """The figures to remember."""
+    of = f"{outputs[0]}: " if len(outputs) > 1 else ""
     if found:
-        first = found[0].scores
+        first, verdict, unit = found[0].scores, verdicts[0], units[0]
+        less = "less" if verdict.gain >= 0 else "more"
         shown = [
-            ("RMSE" + of, number(first.rmse, 3), "typical error of the mean"),
-            ("R²" + of, number(first.r2, 3), "share of the variance explained"),
-            ("Inside 95 % intervals" + of, percent(first.coverage[0.95]), found[0].verdict),
-            ("NLPD" + of, number(first.nlpd, 3), "nats per row, lower is better"),
+            (
+                of + "off by" if of else "Off by",
+                with_unit(number(first.mae, 3), unit),
+                "on average (mean absolute error)",
+            ),
+            (
+                of + "against the mean" if of else "Against the mean",
+                f"{gain_text(abs(verdict.gain))} {less}",
+                "than always predicting it",
+            ),
+            (
+                of + "inside 95 % intervals" if of else "Inside 95 % intervals",
+                percent(first.coverage[0.95]),
+                f"of {counted(first.n, 'observation')}",
+            ),
+            (
+                of + "width of 95 % intervals" if of else "Width of 95 % intervals",
+                with_unit(number(found[0].width, 3), unit),
+                "on average",
+            ),
         ]
     else:
-        boxes = {(record["output"], *record["low"], *record["high"]) for record in model.regions_}
-        shown = [
-            ("Log evidence", number(model.log_evidence_), "of the training rows"),
-            ("Regions", f"{len(boxes):,}", "boxes with experts of their own"),
-            ("Experts", f"{len(model.regions_):,}", "Gaussian processes"),
-            ("Kernels", str(len(model.kernel_names_)), "alternatives in every region"),
-        ]
+        shown = [("Rows learnt from", f"{model.X_train_.shape[0]:,}", "")]
+        if records is not None:
+            boxes = {(record["output"], *record["low"], *record["high"]) for record in records}
+            shown += [
+                ("Regions", f"{len(boxes):,}", "parts of the data with kernels of their own"),
+                ("Kernels", str(len(model.kernel_names_)), "alternatives that are mixed"),
+            ]
     return "".join(
         f'<div class="key-figure"><dt>{escaped(name)}</dt><dd>{escaped(value)}<small>{escaped(note)}</small></dd></div>'
         for name, value, note in shown
     )
 
 
-def inputs_table(X: Array, inputs: list[str], judged: Judged) -> str:
-    """A row per input: its range, and how many held-out rows lie beyond it."""
-    head = ["input", "distinct", "lowest", "5 %", "25 %", "median", "75 %", "95 %", "highest"]
-    quantiles = np.quantile(X, [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1], axis=0)
+def importance_chart(found: list[Importance], columns: list[Column], order: list[int]) -> dict[str, Any]:
+    """Bars for the columns that matter most, the longest first."""
+    shown = [i for i in order if not columns[i].part][:_BARS]
+    left = sum(not column.part for column in columns) - len(shown)
+    return {
+        "names": [columns[i].name for i in shown],
+        "shares": [min(found[i].share, 1.0) for i in shown],
+        "errors": [found[i].error for i in shown],
+        "left": left,
+    }
+
+
+def columns_table(X: Array, columns: list[Column], judged: Judged) -> str:
+    """A row per column: its range or levels, and how many held-out rows lie beyond."""
+    head = ["column", "kind", "distinct", "lowest", "middle half from", "median", "to", "highest"]
     lowest, highest = training_range(X)
-    outside = ((lowest > judged.X) | (highest < judged.X)).sum(axis=0)
     rows = []
-    for i, name in enumerate(inputs):
-        distinct = np.unique(X[:, i]).size
-        count = Cell(f"{distinct:,}", "constant: it cannot inform predictions" if distinct == 1 else "")
-        row: list[str | Cell] = [name, count, *(number(value) for value in quantiles[:, i])]
+    for column in columns:
+        values = column.values(X)
+        values = values[~np.isnan(values)]
+        distinct = np.unique(values).size
+        constant = "constant: it cannot inform predictions" if distinct == 1 else ""
+        row: list[str | Cell] = [column.title, _kind(column, values), Cell(f"{distinct:,}", constant, str(distinct))]
+        if column.kind == "category":
+            row += [Cell("")] * 5
+        else:
+            quantiles = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
+            row += [Cell(column.text(float(value)), raw=column.raw(float(value))) for value in quantiles]
         if judged.held_out:
-            remark = "held-out rows beyond the training range are extrapolated" if outside[i] else ""
-            row.append(Cell(f"{outside[i]:,}", remark))
+            outside = int(((lowest > judged.X) | (highest < judged.X))[:, column.inputs].any(axis=1).sum())
+            row.append(Cell(f"{outside:,}", "rows beyond what was seen are guesses" if outside else "", str(outside)))
         rows.append(row)
     if judged.held_out:
         head.append("held-out rows beyond")
-    return table(head, rows, "Inputs")
+    return table(head, rows, "Columns", numbers_from=2, download="columns.csv")
 
 
-def outputs_table(Y: Array, outputs: list[str]) -> str:
+def _kind(column: Column, values: Array) -> str:
+    """What a column is; a category with its most frequent levels."""
+    if column.kind != "category":
+        return column.kind
+    counts = np.bincount(values.astype(np.intp), minlength=len(column.levels))
+    usual = [i for i in np.argsort(-counts, kind="stable")[:3] if counts[i]]
+    return "category: " + ", ".join(f"{column.levels[i]} {percent(counts[i] / counts.sum(), 0)}" for i in usual)
+
+
+def outputs_table(Y: Array, outputs: list[str], units: list[str]) -> str:
     """A row per output: its range and spread, and how many values are missing."""
-    head = ["output", "rows", "missing", "lowest", "median", "mean", "highest", "std"]
-    rows = []
-    for k, name in enumerate(outputs):
+    head = ["output", "rows", "missing", "lowest", "median", "mean", "highest", "standard deviation"]
+    rows: list[list[str | Cell]] = []
+    for k, (name, unit) in enumerate(zip(outputs, units, strict=True)):
         y = Y[~np.isnan(Y[:, k]), k]
         figures = (y.min(), np.median(y), y.mean(), y.max(), y.std())
-        rows.append([name, f"{y.size:,}", f"{len(Y) - y.size:,}", *(number(float(value)) for value in figures)])
-    return table(head, rows, "Outputs")
+        counts = [Cell(f"{count:,}", raw=str(count)) for count in (y.size, len(Y) - y.size)]
+        rows.append([name, *counts, *(figure(float(value), unit) for value in figures)])
+    return table(head, rows, "Outputs", download="outputs.csv")
 
 
-def settings_table(model: Any, n_trees: str) -> str:
+def settings_table(model: Any, records: list[dict[str, Any]] | None) -> str:
     """The estimator's parameters and what came of them."""
     rows: list[list[str]] = [["log evidence", number(model.log_evidence_)]]
-    rows.append(["experts", f"{len(model.regions_):,}"])
-    rows.append(["trees the network mixes", n_trees])
-    shapes = ["Gaussian" if shape == GAUSSIAN else "longer tails than Gaussian" for shape in model.noise_shapes_]
-    rows.append(["learnt shape of the noise", ", ".join(dict.fromkeys(shapes))])
-    rows.append(["kernels mixed", ", ".join(model.kernel_names_)])
+    if records is not None:
+        rows.append(["experts in all regions", f"{len(records):,}"])
+        rows.append(["combinations that are mixed", _size(model.network_.n_induced_trees)])
+        shapes = ["Gaussian" if shape == GAUSSIAN else "longer tails than Gaussian" for shape in model.noise_shapes_]
+        rows.append(["learnt shape of the noise", ", ".join(dict.fromkeys(shapes))])
+        used = {record["kernel"] for record in records}
+        rows.append(["kernels mixed", ", ".join(name for name in model.kernel_names_ if name in used)])
     rows += [
         [name, _shown(value)] for name, value in sorted(model.get_params(deep=False).items()) if name not in _NOT_SHOWN
     ]
-    return table(["setting", "value"], rows, "Model", numbers_from=2)
+    return table(["setting", "value"], rows, "Settings", numbers_from=2)
 
 
 _NOT_SHOWN = ("kernel", "kernels", "n_jobs", "verbose")  # the first two are shown by name
@@ -114,3 +179,7 @@ _NOT_SHOWN = ("kernel", "kernels", "n_jobs", "verbose")  # the first two are sho
 def _shown(value: Any) -> str:
     text = "default" if value is None else str(value)
     return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _size(count: int) -> str:
+    return f"{count:,}" if count < 10_000_000 else f"about 10^{math.floor(math.log10(count))}"

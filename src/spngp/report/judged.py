@@ -19,6 +19,14 @@ _TRAINING_ROWS = 2_000  # rows learnt from that are judged if none were held out
 _HELD_OUT_ROWS = 20_000
 
 
+class RowNames(list[str]):
+    """Names of rows, and what they are called together: the name of a column of identifiers."""
+
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        super().__init__(names)
+        self.name = name
+
+
 @dataclass(frozen=True)
 class Judged:
     """Rows with what was observed and predicted.
@@ -30,6 +38,10 @@ class Judged:
         One per output.
     labels : list of str
         How to call each row.
+    positions : ndarray of int
+        The place of each row in the table it comes from, counted from 0.
+    called : str
+        What the labels are: the name of a column of identifiers, or "row".
     held_out : bool
         Whether the model has not seen them.
     n_given : int
@@ -40,6 +52,8 @@ class Judged:
     Y: Array
     mixtures: list[GaussianMixture]
     labels: list[str]
+    positions: Indices
+    called: str
     held_out: bool
     n_given: int
 
@@ -57,7 +71,10 @@ def training_range(X: Array) -> tuple[Array, Array]:
 
 
 def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> Judged:
-    """The held-out rows X and y, or without them a sample of the training rows; samples are always the same."""
+    """The held-out rows X and y, or without them a sample of the training rows; samples are always the same.
+
+    Rows without names are counted from 1.
+    """
     if (X is None) != (y is None):
         raise ValueError(f"X and y must be given together, got {'no X' if X is None else 'no y'}")
     held_out = X is not None
@@ -65,20 +82,22 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         columns = getattr(X, "columns", None)
         names = getattr(X, "index", None) if row_names is None and columns is not None else row_names
         expected = getattr(model, "feature_names_in_", None)
-        plain = model.columns_.is_plain
+        described = getattr(model, "columns_", None)  # a committee has none
+        plain = described is None or described.is_plain
         if plain and columns is not None and expected is not None and list(columns) != list(expected):
             raise ValueError(f"X must have the columns {list(expected)} the model was fitted on, got {list(columns)}")
-        X = as_rows(X, "X") if plain else encoded(X, model.columns_)
+        X = as_rows(X, "X") if described is None or plain else encoded(X, described)
         Y = as_outputs(y, X.shape[0], "y", missing=True)
         if Y.shape[1] != model.n_outputs_:
             raise ValueError(f"y must have the model's {model.n_outputs_} outputs, got {Y.shape[1]}")
-        if X.shape[1] != model.X_train_.shape[1]:
-            raise ValueError(f"X must have the model's {model.X_train_.shape[1]} inputs, got {X.shape[1]}")
+        n_inputs = model.n_features_in_ if described is None or plain else len(described.input_names)
+        if X.shape[1] != n_inputs:
+            raise ValueError(f"X must have the model's {n_inputs} inputs, got {X.shape[1]}")
         if X.shape[0] == 0 or np.isnan(Y).all():
             raise ValueError(f"y must have at least one value that is not missing, got {X.shape[0]} rows without any")
     else:
-        names = model.row_numbers_
         X, Y = training_rows(model)
+        names = row_numbers(model) + 1
     labels = [str(name) for name in names] if names is not None else None
     if labels is not None and len(labels) != X.shape[0]:
         raise ValueError(f"row_names must have one name per row ({X.shape[0]}), got {len(labels)}")
@@ -87,8 +106,16 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         sample = np.sort(np.random.default_rng(0).choice(n_given, most, replace=False))
     else:
         sample = np.arange(n_given)
-    labels = [str(i) for i in sample] if labels is None else [labels[i] for i in sample]
+    labels = [str(i + 1) for i in sample] if labels is None else [labels[i] for i in sample]
     X, Y = as_floats(X[sample], "X"), Y[sample]
     mixture = without_names(model).predict_dist(X)
     mixtures = [one_output(mixture, k) for k in range(model.n_outputs_)]
-    return Judged(X, Y, mixtures, labels, held_out, n_given)
+    positions = sample if held_out else row_numbers(model)[sample]
+    called = str(getattr(names, "name", None) or "row")
+    return Judged(X, Y, mixtures, labels, positions, called, held_out, n_given)
+
+
+def row_numbers(model: Any) -> Indices:
+    """The number of each row learnt from in the table of the fit, counted from 0."""
+    known = getattr(model, "row_numbers_", None)
+    return np.arange(training_rows(model)[0].shape[0]) if known is None else np.asarray(known)

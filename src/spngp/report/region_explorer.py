@@ -1,45 +1,75 @@
-"""Regions for the page: box, rows, experts, parameters and residuals of each."""
+"""Regions for the page: box, rows, kernels with their settings in words, and residuals of each."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
+from spngp import metrics
+from spngp._support.types import Array
 from spngp._support.wording import counted
-from spngp.box import sides_text
-from spngp.plotting.expert_regions import expert_regions
+from spngp.noise import NoiseShape
+from spngp.plotting.expert_regions import ExpertRegion, expert_regions
 from spngp.plotting.names import short_names
+from spngp.plotting.settings import Group, grouped, in_words
+from spngp.predictive import GaussianMixture
+from spngp.report.columns import Column, box_text, with_unit
 from spngp.report.judged import Judged
+from spngp.report.kernel_words import meaning, number3, parameter_table
 from spngp.report.text import number, packed, percent
 
 _SHOWN = 200  # regions, at most: smaller ones could not be told apart
 _RESIDUALS = 80  # residuals shown per region, at most
 
 
-def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[str, Any]:
-    """The regions of one output, largest first."""
-    found = [region for region in expert_regions(model, output) if region.rows * region.weight > 1e-3]
+def regions(
+    model: Any,
+    records: list[dict[str, Any]],
+    X: Array,
+    judged: Judged,
+    output: int,
+    columns: list[Column],
+    inputs: list[str],
+    unit: str,
+) -> dict[str, Any]:
+    """The regions of one output, largest first; ``records`` are ``regions_``, ``columns`` in the order to show them."""
+    found = [
+        region
+        for region in expert_regions(SimpleNamespace(regions_=records), output)
+        if region.rows * region.weight > 1e-3
+    ]
     rows, mixture, y = judged.observed(output)
-    X, mean = judged.X[rows], mixture.mean
-    residual = (y - mean) / mixture.std
-    names = short_names(model)
+    X_judged, mean = judged.X[rows], mixture.mean
+    residual = norm.ppf(np.clip(metrics.pit(mixture, y), 1e-9, 1.0 - 1e-9))  # 95 % lie in ±1.96, whatever the shape
+    typical = two_thirds(model.noise_shapes_[output])
+    names, spans = short_names(model), {i: float(span) for i, span in enumerate(np.ptp(X, axis=0))}
+    of_inputs = [""] * len(inputs)
+    for column in columns:
+        for i in column.inputs:
+            of_inputs[i] = "days" if column.kind == "date" and i == column.inputs[0] else column.unit
+    of_inputs.append(unit)
     items = []
     for region in found[:_SHOWN]:
-        inside = np.flatnonzero(region.contains(X))
+        inside = np.flatnonzero(region.contains(X_judged))
         shown = inside[:_RESIDUALS]
+        error = float(np.mean(np.abs(y[inside] - mean[inside]))) if inside.size else float("nan")
         items.append(
             {
-                "box": sides_text(region.low, region.high, inputs, number),
+                "box": box_text(region.low.tolist(), region.high.tolist(), columns),
                 "rows": region.rows,
                 "weight": percent(region.weight),
+                "certain": region.weight > 0.999,
                 "size": region.rows * region.weight,
-                "evidence": region.log_evidence_per_row,
-                "evidenceText": number(region.log_evidence_per_row),
-                "noise": number(region.noise_std),
-                "experts": [_expert(record, inputs, names) for record in region.experts],
+                "evidence": number(region.log_evidence_per_row),
+                "noise": typical * region.noise_std,
+                "noiseText": f"±{with_unit(number(typical * region.noise_std, 3), unit)} for two rows in three",
+                "words": _sentence(region, inputs, names, np.ptp(X, axis=0), typical, of_inputs),
+                "kernels": [_kernel(group, names, columns, spans, unit, typical) for group in grouped(region.experts)],
                 "judged": int(inside.size),
-                "rmse": number(float(np.sqrt(np.mean((y[inside] - mean[inside]) ** 2)))) if inside.size else "–",
+                "error": with_unit(number(error, 3), unit),
                 "predicted": packed(mean[shown], "f8"),
                 "residual": packed(residual[shown]),
                 "span": [
@@ -48,42 +78,43 @@ def regions(model: Any, judged: Judged, output: int, inputs: list[str]) -> dict[
                 ],
             }
         )
-    return {"items": items, "total": len(found)}
+    return {"items": items, "total": len(found), "unit": unit}
 
 
-def _expert(record: dict[str, Any], inputs: list[str], names: dict[str, str]) -> dict[str, Any]:
-    return {
-        "kernel": names[record["kernel"]],
-        "share": percent(record["share"]),
-        "noise": number(record["noise_std"]),
-        "evidence": number(record["log_evidence"]),
-        "context": counted(record["context_rows"], "row"),
-        "parameters": parameter_table(record, inputs),
-    }
-
-
-def parameter_table(record: dict[str, Any], inputs: list[str]) -> dict[str, Any]:
-    """The parameters of an expert's kernel: a row for each, a column for each part of a sum or product.
+def two_thirds(shape: NoiseShape) -> float:
+    """Where two thirds of noise of this shape and of variance one lie: ± this. It is one for a Gaussian.
 
     Examples
     --------
-    >>> from spngp.report.region_explorer import parameter_table
-    >>> roles = [("length_scale", 0, (0,)), ("variance", None, (0,)), ("variance", None, (1,))]
-    >>> identities = [{"role": role, "input": i, "part": part} for role, i, part in roles]
-    >>> parameter_table({"parameters": {"a": 2.0, "b": 1.0, "c": 3.0}, "identities": identities}, ["time"])
-    {'parts': ['part 1', 'part 2'], 'rows': [['length scale of time', '2', ''], ['variance', '1', '3']]}
+    >>> from spngp.noise import GAUSSIAN, NoiseShape
+    >>> from spngp.report.region_explorer import two_thirds
+    >>> round(two_thirds(GAUSSIAN), 2), round(two_thirds(NoiseShape((0.99, 0.01), (1.0, 400.0))), 2)
+    (1.0, 0.45)
     """
-    values: dict[str, dict[str, str]] = {}
-    for identity, value in zip(record["identities"], record["parameters"].values(), strict=True):
-        values.setdefault(_words(identity, inputs), {})[_part(identity)] = number(value)
-    parts = list(dict.fromkeys(part for row in values.values() for part in row))
-    return {"parts": parts, "rows": [[name, *(row.get(part, "") for part in parts)] for name, row in values.items()]}
+    weights, factors = np.array(shape.weights), np.array(shape.factors)
+    mixture = GaussianMixture(np.log(weights)[np.newaxis], np.zeros((1, weights.size)), factors[np.newaxis])
+    return float(mixture.quantile(norm.cdf(1.0))[0] / np.sqrt(shape.variance))
 
 
-def _words(identity: dict[str, Any], inputs: list[str]) -> str:
-    owner = "" if identity["input"] is None else f" of {inputs[identity['input']]}"
-    return identity["role"].replace("_", " ") + owner
+def _sentence(
+    region: ExpertRegion, inputs: list[str], names: dict[str, str], spans: Array, typical: float, units: list[str]
+) -> str:
+    told = in_words(region.experts, inputs, names, number3, spans, typical, units)
+    return told[:1].upper() + told[1:] + "."
 
 
-def _part(identity: dict[str, Any]) -> str:
-    return "part " + ".".join(str(i + 1) for i in identity["part"]) if identity["part"] else "value"
+def _kernel(
+    group: Group, names: dict[str, str], columns: list[Column], spans: dict[int, float], unit: str, typical: float
+) -> dict[str, Any]:
+    settings = f", {counted(group.count, 'setting')}" if group.count > 1 else ""
+    explained = meaning(group.label, len({tuple(identity["part"]) for identity in group.identities}))
+    return {
+        "name": names[group.label],
+        "summary": f"{names[group.label]}: {percent(group.share, 0)}{settings}",
+        "meaning": f"Describes {explained}." if explained else "",
+        "noise": f"Scatter it does not explain: ±{with_unit(group.noise_std.scaled(typical).text(number3), unit)}.",
+        "context": f"It also looks at {counted(group.context_rows, 'row')} beyond the border."
+        if group.context_rows
+        else "",
+        "parameters": parameter_table(group, columns, spans, unit),
+    }

@@ -80,28 +80,55 @@ def packed(values: Array, kind: str = "f4") -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table: its text, and perhaps a remark, which makes it stand out."""
+    """A cell of a table: its text, perhaps a remark, which makes it stand out, and what a CSV file has instead."""
 
     text: str
     remark: str = ""
+    raw: str | None = None
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]], caption: str, *, numbers_from: int = 1) -> str:
-    """An HTML table that scrolls sideways where it must; columns from ``numbers_from`` on are numbers."""
+def figure(value: float, unit: str = "", remark: str = "", digits: int = 4) -> Cell:
+    """A cell with a number: rounded for the eye, whole in a CSV file."""
+    shown = number(value, digits)
+    return Cell(f"{shown}\u00a0{unit}" if unit and math.isfinite(value) else shown, remark, f"{value:.10g}")
+
+
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str | Cell]],
+    caption: str,
+    *,
+    numbers_from: int = 1,
+    download: str = "",
+    at_first: int | None = None,
+) -> str:
+    """An HTML table that scrolls sideways where it must; columns from ``numbers_from`` on are numbers.
+
+    ``download`` is the name of a CSV file that readers can save it as. Rows after the first ``at_first`` are shown when
+    a reader asks for them.
+    """
     columns = "".join(
         f'<th scope="col"{_number_class(i, numbers_from)} title="{escaped(text)}">{escaped(text)}</th>'
         for i, text in enumerate(head)
     )
-    body = []
+    body: list[str] = []
     for row in rows:
         cells = [cell if isinstance(cell, Cell) else Cell(cell) for cell in row]
         label = escaped(cells[0].text)
-        first = f'<th scope="row" title="{label}">{label}</th>'
-        body.append("<tr>" + first + "".join(_cell(cell, i, numbers_from) for i, cell in enumerate(cells[1:], 1)))
+        first = f'<th scope="row" title="{label}"{_raw(cells[0])}>{label}</th>'
+        later = ' class="later" hidden' if at_first is not None and len(body) >= at_first else ""
+        rest = "".join(_cell(cell, i, numbers_from) for i, cell in enumerate(cells[1:], 1))
+        body.append(f"<tr{later}>{first}{rest}</tr>")
+    buttons = ""
+    if at_first is not None and len(body) > at_first:
+        buttons += f'<button type="button" class="all-rows">Show all {len(body):,} rows</button>'
+    if download and body:
+        buttons += f'<button type="button" class="download" data-name="{escaped(download)}">Download as CSV</button>'
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}"><table>'
+        f'<div class="table"><div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption)}"><table>'
         f"<caption>{escaped(caption)}</caption><thead><tr>{columns}</tr></thead>"
-        f"<tbody>{''.join(line + '</tr>' for line in body)}</tbody></table></div>"
+        f'<tbody>{"".join(body)}</tbody></table></div><p class="cue" hidden>more columns to the right →</p>'
+        + (f'<p class="buttons">{buttons}</p></div>' if buttons else "</div>")
     )
 
 
@@ -113,4 +140,8 @@ def _cell(cell: Cell, i: int, numbers_from: int) -> str:
     classes = (["number"] if i >= numbers_from else []) + (["marked"] if cell.remark else [])
     attribute = f' class="{" ".join(classes)}"' if classes else ""
     remark = f' title="{escaped(cell.remark)}"' if cell.remark else ""
-    return f"<td{attribute}{remark}>{escaped(cell.text)}</td>"
+    return f"<td{attribute}{remark}{_raw(cell)}>{escaped(cell.text)}</td>"
+
+
+def _raw(cell: Cell) -> str:
+    return "" if cell.raw is None else f' data-raw="{escaped(cell.raw)}"'

@@ -6,9 +6,8 @@ import base64
 import datetime
 import functools
 import gzip
-import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,13 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.atomic import replacing
+from spngp._support.types import Array
 from spngp._version import __version__
-from spngp.network import Node
-from spngp.plotting.lines import input_names, training_rows
-from spngp.plotting.names import short_names
-from spngp.report import accuracy, card, text
-from spngp.report.judged import Judged, judged_rows, training_range
-from spngp.report.region_explorer import regions
-from spngp.report.slices import slices
+from spngp.estimators.base import Regressor
+from spngp.report import text
+from spngp.report.columns import columns_of
+from spngp.report.contents import contents
+from spngp.report.judged import judged_rows
 
 
 def write_report(
@@ -35,27 +33,30 @@ def write_report(
     title: str | None = None,
     output_names: Sequence[str] | None = None,
     row_names: Sequence[Any] | None = None,
+    units: str | Mapping[str, str] | None = None,
 ) -> Path:
     """Write a report on a fitted model as one HTML file that opens in any browser, without a network.
 
-    It holds the data and the model in figures, accuracy and calibration on the rows given, the prediction along every
-    input, the regions with their experts, and the rows that surprise the model most. Plotly's library is inside (the
-    extra ``report``), which makes about two of its megabytes.
+    It says how good predictions are, which columns matter, what is predicted along each of them, where errors are
+    largest, which rows to look at, and what the model has learnt. Plotly's library is inside (the extra ``report``),
+    which makes about two of its megabytes.
 
     Parameters
     ----------
-    model : SPNGPRegressor or GPRegressor
+    model : SPNGPRegressor, GPRegressor or a committee
         Fitted.
     path : path
         Where to write; replaced at once or not at all.
     X, y : array-like, optional
-        Rows that the model has not seen. Without them there is no word on accuracy, and residuals and surprises are
-        those of rows it has learnt from.
+        Rows that the model has not seen. Without them there is no word on accuracy, and errors are those of rows it has
+        learnt from.
     title : str, optional
     output_names : sequence of str, optional
         Taken from y if it is a table or a series; y, or y0, y1 and so on, by default.
     row_names : sequence, optional
-        How to call the rows of X; their index or position by default.
+        How to call the rows of X; their index if X is a DataFrame, else they are counted from 1.
+    units : str or mapping of str to str, optional
+        Unit of the output, or units of columns and outputs by name: ``{"delay": "min", "distance": "km"}``.
 
     Returns
     -------
@@ -77,15 +78,51 @@ def write_report(
     report.html True
     """
     check_is_fitted(model)
-    if not hasattr(model, "regions_"):
-        raise TypeError(f"model must be a fitted SPNGPRegressor or GPRegressor, got {type(model).__name__}")
+    if not isinstance(model, Regressor):
+        raise TypeError(f"model must be a fitted estimator of spngp, got {type(model).__name__}")
+    if X is None and not hasattr(model, "X_train_"):
+        raise ValueError(f"a {type(model).__name__} keeps no rows to show: give X and y that it has not seen")
     judged = judged_rows(model, X, y, row_names)
-    inputs = [text.name(name) for name in input_names(model)]
     outputs = [text.name(name) for name in _output_names(model, y, output_names)]
-    page = _page(model, judged, inputs, outputs, text.name(title) if title else "Model report")
+    by_name = _units(model, judged.X, outputs, units)
+    parts = contents(model, judged, outputs, by_name)
+    parts |= {
+        "title": text.escaped(text.name(title) if title else _default_title(outputs)),
+        "style": _file("page.css"),
+        "script": "\n".join(_file(f"page.{part}.js") for part in ("charts", "panels", "regions", "tables", "start")),
+        "plotly": _plotly(),
+        "version": text.escaped(__version__),
+        "date": datetime.date.today().isoformat(),
+    }
+    page = _filled(_file("page.html"), parts)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(path)
+
+
+def _default_title(outputs: list[str]) -> str:
+    if len(outputs) == 1:
+        return f"How {outputs[0]} is predicted"
+    named = ", ".join(outputs[:-1]) if len(outputs) <= 3 else ", ".join(outputs[:2])
+    last = outputs[-1] if len(outputs) <= 3 else f"{len(outputs) - 2} more"
+    return f"How {named} and {last} are predicted"
+
+
+def _units(model: Any, X: Array, outputs: list[str], units: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Units by the names of columns and outputs."""
+    if units is None:
+        return {}
+    if isinstance(units, str):
+        return {outputs[0]: text.name(units)} if len(outputs) == 1 else _no_unit_for_all(outputs)
+    known = [*(column.name for column in columns_of(model, X) if not column.part), *outputs]
+    unknown = [name for name in units if text.name(name) not in known]
+    if unknown:
+        raise ValueError(f"units must be of columns or outputs, {', '.join(known[:12])}; got {unknown[0]!r}")
+    return {text.name(name): text.name(unit) for name, unit in units.items()}
+
+
+def _no_unit_for_all(outputs: list[str]) -> dict[str, str]:
+    raise ValueError(f"units of several outputs must be given by name ({', '.join(outputs[:6])}), got one unit")
 
 
 def _output_names(model: Any, y: Any, given: Sequence[str] | None) -> list[str]:
@@ -103,52 +140,6 @@ def _output_names(model: Any, y: Any, given: Sequence[str] | None) -> list[str]:
     return [f"y{k}" for k in range(p)]
 
 
-def _page(model: Any, judged: Judged, inputs: list[str], outputs: list[str], title: str) -> str:
-    X, Y = training_rows(model)
-    found = [accuracy.accuracy(judged, k) for k in range(len(outputs))] if judged.held_out else []
-    seen = training_range(X)
-    along = [slices(model, X, Y[:, k], k, inputs) for k in range(len(outputs))]
-    data = {
-        "outputs": outputs,
-        "kernels": list(short_names(model).values()),
-        "heldOut": judged.held_out,
-        "charts": [
-            {
-                "calibration": accuracy.calibration(judged, k) if judged.held_out else None,
-                "slices": along[k],
-                "regions": regions(model, judged, k, inputs),
-            }
-            for k in range(len(outputs))
-        ],
-    }
-    surprises = []
-    for k in range(len(outputs)):
-        rows = accuracy.surprises_table(judged, k, inputs, along[k]["order"], seen)
-        surprises.append(f'<div data-output="{k}"{"" if k == 0 else " hidden"}>{rows}</div>')
-    parts = {
-        "title": text.escaped(title),
-        "style": _file("page.css"),
-        "script": _file("page.js"),
-        "plotly": _plotly(),
-        "data": text.json_for_html(data),
-        "subtitle": text.escaped(card.subtitle(model, X, outputs)),
-        "key-figures": card.key_figures(model, found, outputs),
-        "sentence": text.escaped(card.sentence(found, outputs, judged)),
-        "output-choice": _output_choice(outputs),
-        "inputs": card.inputs_table(X, inputs, judged),
-        "outputs": card.outputs_table(Y, outputs),
-        "scores": accuracy.scores_table(found, outputs) if found else "",
-        "accuracy-hidden": "" if found else "hidden",
-        "accuracy-note-hidden": "hidden" if found else "",
-        "judged": "held-out rows" if judged.held_out else "rows the model has learnt from",
-        "surprises": "".join(surprises),
-        "settings": card.settings_table(model, _size(model.network_)),
-        "version": text.escaped(__version__),
-        "date": datetime.date.today().isoformat(),
-    }
-    return _filled(_file("page.html"), parts)
-
-
 def _filled(page: str, parts: dict[str, str]) -> str:
     """The page with every ``{{name}}`` replaced, in one pass: text that was put in is not searched for names."""
     pieces = page.split("{{")
@@ -157,21 +148,6 @@ def _filled(page: str, parts: dict[str, str]) -> str:
         name, rest = piece.split("}}", 1)
         filled += [parts[name], rest]
     return "".join(filled)
-
-
-def _output_choice(outputs: list[str]) -> str:
-    if len(outputs) == 1:
-        return ""
-    options = "".join(f'<option value="{k}">{text.escaped(name)}</option>' for k, name in enumerate(outputs))
-    return f'<label class="choice">Charts and surprises of <select id="output">{options}</select></label>'
-
-
-def _size(network: Node) -> str:
-    """How many induced trees the network mixes, in words."""
-    count = network.n_induced_trees
-    if count < 10_000_000:
-        return f"{count:,}"
-    return f"about 10^{math.floor(math.log10(count))}"
 
 
 def _file(name: str) -> str:

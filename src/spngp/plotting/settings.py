@@ -1,0 +1,178 @@
+"""Settings of kernels that share a region, put together by kernel and told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spngp._support.types import Array
+from spngp._support.wording import counted
+
+_MIDDLE = (0.05, 0.5, 0.95)  # of what the settings say
+_COUNTS = 0.1  # share of a kernel's variance that a part must have for its length-scales to count
+_TOLD = 0.005  # share of a kernel that a sentence names
+_KERNELS, _INPUTS = 4, 4  # named in a sentence
+_NO_EFFECT = 3.0  # length-scales longer than this many ranges of an input
+
+Number = Callable[[float], str]
+
+
+@dataclass(frozen=True)
+class Range:
+    """What the settings say about one number: the middle 90 % of their weight, and its median."""
+
+    low: float
+    middle: float
+    high: float
+
+    def scaled(self, factor: float) -> Range:
+        """Times a factor."""
+        return Range(factor * self.low, factor * self.middle, factor * self.high)
+
+    def text(self, number: Number, unit: str = "") -> str:
+        """In words: one number if the settings agree within a hundredth."""
+        behind = f" {unit}" if unit else ""
+        if self.high - self.low <= 0.01 * abs(self.middle):
+            return number(self.middle) + behind
+        return f"{number(self.low)} to {number(self.high)}{behind}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The settings of one kernel in one region.
+
+    Attributes
+    ----------
+    label : str
+        Of the kernel.
+    count : int
+        How many settings.
+    share : float
+        Of all kernels in the region.
+    noise_std : Range
+    parameters : tuple of Range
+        In the order of ``identities``.
+    identities : tuple of dict
+        What each parameter is, as in ``regions_``.
+    context_rows : int
+        That the heaviest setting sees beyond the border.
+    log_evidence : Range
+    """
+
+    label: str
+    count: int
+    share: float
+    noise_std: Range
+    parameters: tuple[Range, ...]
+    identities: tuple[dict[str, Any], ...]
+    context_rows: int
+    log_evidence: Range
+
+
+def grouped(records: Sequence[dict[str, Any]]) -> list[Group]:
+    """The records of ``regions_`` that share one box and output, put together by kernel, largest share first."""
+    total = sum(record["weight"] for record in records)
+    by_label: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        by_label.setdefault(record["kernel"], []).append(record)
+    groups = []
+    for label, members in by_label.items():
+        weights = np.array([member["weight"] for member in members])
+        shares = weights / weights.sum() if weights.sum() > 0 else np.full(len(members), 1.0 / len(members))
+        values = np.array([list(member["parameters"].values()) for member in members]).reshape(len(members), -1)
+        groups.append(
+            Group(
+                label,
+                len(members),
+                float(weights.sum() / total) if total > 0 else 0.0,
+                _range(np.array([member["noise_std"] for member in members]), shares),
+                tuple(_range(column, shares) for column in values.T),
+                tuple(members[0]["identities"]),
+                int(members[int(np.argmax(weights))]["context_rows"]),
+                _range(np.array([member["log_evidence"] for member in members]), shares),
+            )
+        )
+    return sorted(groups, key=lambda group: -group.share)
+
+
+def in_words(
+    records: Sequence[dict[str, Any]],
+    inputs: Sequence[str],
+    names: dict[str, str],
+    number: Number = "{:.3g}".format,
+    spans: Array | None = None,
+    noise_factor: float = 1.0,
+    units: Sequence[str] | None = None,
+) -> str:
+    """Which settings of which kernels share a region, in a sentence.
+
+    ``names`` says what to call each kernel. ``spans``, the range of each input, tells which length-scales are short.
+    The noise is told times ``noise_factor``. ``units`` has those of the inputs, then that of the output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp import SPNGPRegressor
+    >>> from spngp.plotting.names import short_names
+    >>> from spngp.plotting.settings import in_words
+    >>> x = np.linspace(0, 5, 30)
+    >>> model = SPNGPRegressor(kernels=None, hyperparameters="fixed").fit(x[:, np.newaxis], np.sin(x))
+    >>> print(in_words(model.regions_, ["x"], short_names(model)))
+    2 kernels share it: SE + SE 93 %, Mat 3/2 + Mat 3/2 7 %; length-scale of x 1.04; noise ±0.16
+    """
+    groups = grouped(records)
+    count = sum(group.count for group in groups)
+    told_of = [group for group in groups if group.share >= _TOLD]
+    kernels = ", ".join(
+        f"{names.get(group.label, group.label)} {100 * group.share:.0f} %" for group in told_of[:_KERNELS]
+    )
+    more = f" and {len(groups) - len(told_of[:_KERNELS])} more" if len(groups) > len(told_of[:_KERNELS]) else ""
+    if count == 1:
+        start = f"one kernel, {names.get(groups[0].label, groups[0].label)}"
+    elif count == len(groups) and len(told_of) == 1:
+        start = f"{names.get(groups[0].label, groups[0].label)} explains it best of {counted(count, 'kernel')}"
+    elif count == len(groups):
+        start = f"{counted(count, 'kernel')} share it: {kernels}{more}"
+    elif len(groups) == 1:
+        start = f"{counted(count, 'setting')} of {names.get(groups[0].label, groups[0].label)} share it"
+    else:
+        start = f"{counted(count, 'setting')} of {counted(len(groups), 'kernel')} share it: {kernels}{more}"
+    weights = np.array([record["weight"] for record in records])
+    shares = weights / weights.sum() if weights.sum() > 0 else np.full(len(records), 1.0 / len(records))
+    scales = np.array([shortest_scales(record, len(inputs)) for record in records])
+    told = []
+    ranges = {i: _range(scales[:, i], shares) for i in range(len(inputs)) if np.isfinite(scales[:, i]).any()}
+    span = np.ones(len(inputs)) if spans is None else np.where(spans > 0, spans, 1.0)
+    if spans is not None:
+        ranges = {i: found for i, found in ranges.items() if found.middle <= _NO_EFFECT * span[i]}
+    shown = sorted(sorted(ranges, key=lambda i: ranges[i].middle / span[i])[:_INPUTS])
+    unit = [""] * (len(inputs) + 1) if units is None else units
+    told += [f"length-scale of {inputs[i]} {ranges[i].text(number, unit[i])}" for i in shown]
+    noise = _range(np.array([record["noise_std"] for record in records]), shares)
+    return "; ".join([start, *told, f"noise ±{noise.scaled(noise_factor).text(number, unit[-1])}"])
+
+
+def shortest_scales(record: dict[str, Any], n_inputs: int) -> Array:
+    """The shortest length-scale of each input among the parts of a kernel that count; infinite without any."""
+    scales = np.full(n_inputs, np.inf)
+    pairs = list(zip(record["identities"], record["parameters"].values(), strict=True))
+    variances = {tuple(identity["part"]): value for identity, value in pairs if identity["role"] == "variance"}
+    total = sum(variances.values())
+    for identity, value in pairs:
+        if identity["role"] != "length_scale":
+            continue
+        if total > 0 and variances.get(tuple(identity["part"]), total) < _COUNTS * total:
+            continue
+        where = slice(None) if identity["input"] is None else identity["input"]
+        scales[where] = np.minimum(scales[where], value)
+    return scales
+
+
+def _range(values: Array, shares: Array) -> Range:
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(shares[order])
+    picked = [values[order[min(int(np.searchsorted(reached, q)), values.size - 1)]] for q in _MIDDLE]
+    return Range(*(float(value) for value in picked))

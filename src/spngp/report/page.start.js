@@ -1,0 +1,29 @@
+async function drawAll() {
+  const charts = data.charts[output];
+  document.documentElement.dataset.ready = "soon";
+  document.querySelectorAll("[data-output]").forEach((part) => { part.hidden = Number(part.dataset.output) !== output; });
+  drawImportance(charts.importance);
+  drawCalibration(charts.calibration);
+  drawRegions(charts.regions);
+  drawCurve(charts.curve);
+  await drawPanels(charts.panels);
+  await drawResidualCards(charts.residuals);
+  document.documentElement.dataset.ready = "true";
+}
+
+wireTables();
+addEventListener("beforeprint", () => document.querySelectorAll(".js-plotly-plot").forEach((chart) => Plotly.Plots.resize(chart)));
+loadPlotly().then(async () => {
+  if ($("output")) {
+    $("output").onchange = (event) => {
+      output = Number(event.target.value);
+      drawAll();
+    };
+  }
+  await drawAll();
+}).catch((error) => {
+  $("notice").hidden = false;
+  $("notice").textContent = `The charts cannot be shown (${error.message}). The tables are complete.`;
+  document.documentElement.dataset.ready = "failed";
+  throw error;
+});
