@@ -25,6 +25,7 @@ LAYERS = [
     {"metrics", "network"},
     {"structure"},
     {"learning"},
+    {"streaming"},
     {"estimators"},
     {"committees", "datasets", "tables"},
     {"io", "plotting"},

@@ -21,12 +21,13 @@ from spngp.network import Leaf, Node, prediction
 from spngp.network.placement import distinct_nodes
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
+from spngp.streaming import Living, components, current_shapes, frozen, routed
 
 
 class NetworkModel(Regressor):
     """An estimator whose model is a posterior network. Concrete estimators turn their parameters into a request."""
 
-    _learnt: Learnt
+    _learnt: Learnt | Living
     kernel_names_: list[str]
 
     def _fit(self, X: Any, y: Any, request: Request) -> Self:
@@ -38,7 +39,7 @@ class NetworkModel(Regressor):
             plan = request.plan(scaling)
             with Progress(bool(self.verbose)) as progress:
                 learnt = learn(X, Y, plan, as_generator(self.random_state), progress)
-            model._learnt, model.kernel_names_ = learnt, _kernel_names(plan.labels, learnt.prior)
+            model._learnt, model.kernel_names_ = learnt, kernel_names(plan.labels, learnt.prior)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -61,9 +62,14 @@ class NetworkModel(Regressor):
 
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
         """One for each batch of rows."""
-        mixtures = [self.network_.predict_dist(rows, latent, n_jobs=self.n_jobs) for rows in self._rows(X)]
+        mixtures = [self._mixture(rows, latent) for rows in self._rows(X)]
         with_axis = self.y_ndim_ == 2 and self.n_outputs_ == 1
         return [mixture.with_outputs_axis() for mixture in mixtures] if with_axis else mixtures
+
+    def _mixture(self, rows: Array, latent: bool) -> GaussianMixture:
+        if isinstance(self._learnt, Living):
+            return prediction.mixture_of(components(self._learnt, rows, self.n_jobs), latent)
+        return self._learnt.network.predict_dist(rows, latent, n_jobs=self.n_jobs)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
         """Exact joint samples of new observations at all rows, shape (n, n_samples) or (n, outputs, n_samples)."""
@@ -90,45 +96,60 @@ class NetworkModel(Regressor):
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
-            parts = [prediction.average(self.network_, rows, value, self.n_jobs) for rows in self._rows(X)]
+            parts = [prediction.averaged(self._routed(rows), rows, value, self.n_jobs) for rows in self._rows(X)]
         return np.concatenate(parts)
+
+    def _routed(self, rows: Array) -> prediction.Routed:
+        if isinstance(self._learnt, Living):
+            return routed(self._learnt, rows, self.n_jobs)
+        return prediction.route_to_leaves(self._learnt.network, rows)
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)
-        return self._batches(X, self._learnt.units)
+        return self._batches(X, (self._learnt.base if isinstance(self._learnt, Living) else self._learnt).units)
+
+    def _frozen(self) -> Learnt:
+        """What was learnt as networks, with all rows."""
+        check_is_fitted(self)
+        return frozen(self._learnt, self.n_jobs) if isinstance(self._learnt, Living) else self._learnt
+
+    def _remembered(self) -> tuple[Array, Array]:
+        """Rows and outputs learnt from, without making networks."""
+        check_is_fitted(self)
+        now = self._learnt
+        return (now.log.X.values, now.log.Y.values) if isinstance(now, Living) else (now.X, now.Y)
 
     # What was learnt
 
     @property
     def network_(self) -> Node:
         """The posterior network, in the units of X and y: it predicts and samples what the model does."""
-        check_is_fitted(self)
-        return self._learnt.network
+        return self._frozen().network
 
     @property
     def X_train_(self) -> Array:  # noqa: N802 - as in scikit-learn
         """Rows learnt from, (n, d), in the order in which they came."""
-        check_is_fitted(self)
-        return self._learnt.X
+        return self._remembered()[0]
 
     @property
     def y_train_(self) -> Array:
         """Outputs learnt from, in the form of y; NaN where one was missing."""
-        check_is_fitted(self)
-        return self._shaped(self._learnt.Y)
+        return self._shaped(self._remembered()[1])
 
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
         """The learnt shape of each output's noise."""
         check_is_fitted(self)
-        return self._learnt.noise_shapes
+        now = self._learnt
+        return list(current_shapes(now, self.n_jobs)) if isinstance(now, Living) else now.noise_shapes
 
     @property
     def outliers_(self) -> Indices:
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
         check_is_fitted(self)
         now = self._snapshot()
-        own_noise = now._learnt.own_noise
+        learnt = now._learnt
+        own_noise = learnt.own_noise(learnt.log.numbers.values) if isinstance(learnt, Living) else learnt.own_noise
         if own_noise is None:
             return np.empty((0, 2), dtype=np.intp)
         rows, outputs = np.nonzero(~np.isnan(own_noise))
@@ -143,12 +164,17 @@ class NetworkModel(Regressor):
         """
         check_is_fitted(self)
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
-        return np.delete(np.arange(self.X_train_.shape[0] + left_out.size), left_out)
+        now = self._learnt
+        numbers = now.log.numbers.values if isinstance(now, Living) else np.arange(now.X.shape[0])
+        n_ever = now.log.n_ever if isinstance(now, Living) else numbers.size
+        return np.delete(np.arange(n_ever + left_out.size), left_out)[numbers]
 
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y."""
-        return float(self.network_.log_evidence)
+        check_is_fitted(self)
+        now = self._learnt
+        return now.log_evidence if isinstance(now, Living) else float(now.network.log_evidence)
 
     @property
     def regions_(self) -> list[dict[str, Any]]:
@@ -179,7 +205,7 @@ class NetworkModel(Regressor):
         return records
 
 
-def _kernel_names(labels: Sequence[str], prior: Node) -> list[str]:
+def kernel_names(labels: Sequence[str], prior: Node) -> list[str]:
     """Labels of the kernels asked for, then of simpler ones that experts of a small set have."""
     used = [node.label for node in distinct_nodes(prior) if isinstance(node, Leaf)]
     return list(dict.fromkeys([*labels, *used]))

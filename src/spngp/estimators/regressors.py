@@ -8,16 +8,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
 from spngp._support.types import RandomState
 from spngp.estimators.constraints import Words
-from spngp.estimators.network_model import NetworkModel
+from spngp.estimators.network_model import NetworkModel, kernel_names
 from spngp.estimators.planning import Request
-from spngp.estimators.scaling import check_inputs, check_outputs
+from spngp.estimators.updates import forgotten, updated
 from spngp.kernels import Parameter
-from spngp.learning import add_rows, defaults
+from spngp.learning import defaults
+from spngp.streaming import Living
 from spngp.structure import Compact, EqualWidth, RandomAxes, Strategy
 
 # Defaults. Beside a strategy object any other value is an error, as the object has its own.
@@ -182,7 +184,10 @@ class SPNGPRegressor(NetworkModel):
 
         NaN in y is a missing output; the row's other outputs are used. Sample weights are not supported.
         """
-        request = Request(
+        return self._fit(X, y, self._request())
+
+    def _request(self) -> Request:
+        return Request(
             kernels=self.kernels,
             default_kernels=defaults.default_kernels,
             strategy=self._strategy(),
@@ -197,7 +202,6 @@ class SPNGPRegressor(NetworkModel):
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
         )
-        return self._fit(X, y, request)
 
     def _strategy(self) -> Strategy:
         size, structure = self.max_leaf_size, self.structure
@@ -216,32 +220,57 @@ class SPNGPRegressor(NetworkModel):
         return structure
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
+        """Add rows, exactly, in milliseconds: as if all rows had come at once, given the structure.
 
-        The first call is a ``fit``. Later calls
+        The first call is a ``fit``, and may bring a single row. Later calls
 
-        - keep its units, regions and parameters, and its verdicts on its own outputs;
-        - judge all outputs added since then anew, as in a fit, by the rows that their region now has. If more than one
-          and more than a tenth of a region's added outputs would be in doubt, the data have changed there, and all are
-          trusted;
-        - learn the shape of the noise again from all rows.
+        - add each row to its region; all other regions stay untouched, and learn of it when they next predict;
+        - judge all outputs of the regions touched that came after the fit anew, as in a fit. If more than one and more
+          than a tenth of them would be in doubt, the data have changed there, and all are trusted;
+        - then look after the structure: cut a region that has grown too large, learn a region again that has grown by
+          half or that drifts, and everything again while the set is small (:mod:`spngp.streaming.upkeep`).
+          ``events_`` lists these changes.
 
-        So the model does not depend on the batches in which rows were added. Evidence, weights and predictions are
-        exact, given the parameters, the regions and the noise of each row.
+        Evidence, weights and predictions are exact, given the parameters, the regions, how far each region sees, and
+        the noise of each row; they do not depend on the order or the batches in which rows came.
 
         Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
-        is that of the model before or after an update.
+        is that of the model before or after an update. If an update fails, the model stays as it was.
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
                 return self.fit(X, y)
             X, Y = self._checked(X, y, reset=False)
-            check_inputs(X, self._learnt.units)
-            check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
-            # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
-            rng = np.random.default_rng(0)
-            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs)
+            self._learnt, relearning = updated(self, X, Y, self._request())
+            if relearning.whole is not None:
+                plan, learnt = relearning.whole
+                self.kernel_names_ = kernel_names(plan.labels, learnt.prior)
         return self
+
+    def forget(self, *, rows: Any = None, older_than: int | None = None, keep_last: int | None = None) -> Self:
+        """Forget rows, exactly: as if they had never come, given the structure.
+
+        Parameters
+        ----------
+        rows : array-like of int, optional
+            Numbers of rows, as in ``row_numbers_``.
+        older_than : int, optional
+            All rows with a smaller number.
+        keep_last : int, optional
+            All rows but so many that came last: a sliding window, if it is called after every update.
+        """
+        check_is_fitted(self)
+        with lock_of(self):
+            self._learnt = forgotten(self, rows, older_than, keep_last)
+        return self
+
+    @property
+    def events_(self) -> list[dict[str, Any]]:
+        """Changes of the structure since the fit: after how many rows, what was done, why, and to which region."""
+        check_is_fitted(self)
+        now = self._learnt
+        events = now.events if isinstance(now, Living) else (() if now.upkeep is None else now.upkeep.events)
+        return [{"rows": event.rows, "kind": event.kind, "reason": event.reason} for event in events]
 
 
 class GPRegressor(NetworkModel):

@@ -14,6 +14,7 @@ from spngp._linalg.square import Square
 from spngp.io.classes import CLASSES, SKLEARN, SKLEARN_KERNELS, Reference, class_of
 from spngp.io.deferred import StoredGP
 from spngp.io.header import DTYPES
+from spngp.streaming import Living, frozen
 
 # Bytes. Arrays up to this size are joined into one array per type: separate header entries would be longer than they.
 _SMALL = 1024
@@ -128,6 +129,8 @@ def _is_inline(value: Any) -> bool:
 
 def _take_apart(value: Any) -> tuple[str, Any]:
     """The type of a record and its contents, not yet referred to by position."""
+    if isinstance(value, Living):
+        return _take_apart(frozen(value))
     if type(value) in (list, tuple, dict):
         return type(value).__name__, value
     if isinstance(value, slice):

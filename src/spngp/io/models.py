@@ -16,7 +16,7 @@ from spngp.io.encoding import Encoder
 from spngp.io.fields import check_attributes
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
-SCHEMA = 2  # raised whenever what a record holds changes
+SCHEMA = 3  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 

@@ -126,6 +126,7 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         learns_noise_shape=plan.learns_noise_shape and learns,
         noise_shapes=[GAUSSIAN] * Y.shape[1],
         negligible=_NEGLIGIBLE if free else 0.0,
+        tied=tied.gps,
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from spngp._support.memory import Budget
 from spngp._support.types import Array
 from spngp.box import Box
+from spngp.gp.exact import ExactGP
+from spngp.learning.upkeep import Upkeep
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
 from spngp.network.pruning import prune
@@ -17,7 +19,7 @@ from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
 
 # Posterior probability below which an expert gets no context rows: they would be costly and change hardly anything.
-_LEAST_WEIGHT = 0.01
+LEAST_WEIGHT = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,11 @@ class Learnt:
     negligible : float
         Probability of all alternatives together that ``seeing`` goes without; ``own`` has them all, so that rows that
         are added may bring any of them back.
+    tied : list of list of ExactGP
+        For each output, one prior per kernel with the tied parameters: experts of regions that are cut or learnt again
+        later start from them.
+    upkeep : Upkeep, optional
+        What has happened since the fit; None if nothing has.
     """
 
     X: Array
@@ -87,6 +94,8 @@ class Learnt:
     noise_shapes: list[NoiseShape]
     own_noise: Array | None = None
     negligible: float = 0.0
+    tied: list[list[ExactGP]] = field(default_factory=list)
+    upkeep: Upkeep | None = None
 
 
 def given_rows(
@@ -146,6 +155,6 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         rows = {item.box: own for item, own in zip(placed, route(placed, X), strict=True)}
         context = NearestContext(X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     seeing = conditioning.add_context(
-        learnt.seeing, X, Y, context, least_weight=_LEAST_WEIGHT, own_noise=learnt.own_noise, n_jobs=n_jobs, keep=keep
+        learnt.seeing, X, Y, context, least_weight=LEAST_WEIGHT, own_noise=learnt.own_noise, n_jobs=n_jobs, keep=keep
     )
     return replace(learnt, seeing=seeing)
