@@ -137,7 +137,8 @@ class GrowingFactor:
         corner = gram - below.T @ below
         rounding = (self.n + gram.shape[0]) * np.finfo(np.float64).eps * float(gram.diagonal().mean())
         try:
-            triangle: Array = np.asarray(np.linalg.cholesky(corner), dtype=np.float64)
+            single = corner.size == 1 and corner[0, 0] > 0.0  # a fraction of the overhead
+            triangle: Array = np.sqrt(corner) if single else np.asarray(np.linalg.cholesky(corner))
         except np.linalg.LinAlgError:
             raise _not_positive_definite(self.n + gram.shape[0]) from None
         if not float(triangle.diagonal().min()) ** 2 > rounding:

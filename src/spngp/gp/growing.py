@@ -103,7 +103,8 @@ class GrowingGP:
                 raise NotPositiveDefiniteError
             with overflow_is_checked():
                 cross = self._cross(X)
-                gram = self.prior.kernel.covariances(X, X)
+                kernel = self.prior.kernel
+                gram = kernel.covariances(X, X) if y.size > 1 else kernel.variances(X)[:, np.newaxis]
             np.einsum("ii->i", gram)[:] += noise
             factor, below, triangle = self.factor.extended(cross, gram)
         except NotPositiveDefiniteError:  # jitter depends on all rows
@@ -111,7 +112,7 @@ class GrowingGP:
             gp = GrowingGP.of(self.prior, joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
             return gp, gp.z[self.n :], gp.factor.diagonal[self.n :]
         left = y - self.z @ below
-        z = np.asarray(np.linalg.solve(triangle, left), dtype=np.float64)
+        z: Array = left / triangle[0] if y.size == 1 else np.asarray(np.linalg.solve(triangle, left))
         gp = GrowingGP(
             self.prior,
             np.concatenate([self.X, X]),
