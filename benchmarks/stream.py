@@ -4,9 +4,10 @@
     python benchmarks/stream.py --parts small     # leaves of 100 rows alone
     python benchmarks/stream.py --rows 2000 --pairs 200 --from-nothing 1000 --window 1000   # a first look
 
-Rows come one at a time and in no order, in 8 inputs. Figures are CPU milliseconds for the pair of predicting and adding,
-with BLAS on one thread. Cuts and re-learning are included; their share of the time is stated. Beside them stands what
-learning and conditioning the touched region anew takes, as without updates, and what was published of LoG-GP.
+Rows come one at a time and in no order, in 8 inputs. Figures are CPU milliseconds for the pair of predicting and
+adding, with BLAS on one thread. Cuts and re-learning are included; their share of the time is stated. Beside them
+stands what learning and conditioning the touched region anew takes, as without updates, and what was published of
+LoG-GP.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ LAYERS = [
     {"streaming"},
     {"estimators"},
     {"committees", "datasets", "tables"},
-    {"io", "plotting"},
+    {"adapters", "io", "plotting"},
     {"report"},
     {"experiments"},
     {"cli"},

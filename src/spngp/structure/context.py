@@ -63,8 +63,8 @@ def row_keys(W: Array) -> Array:
 def nearest(squared: Array, W: Array, wanted: int) -> tuple[Indices, Reach]:
     """Positions of the ``wanted`` rows with the smallest squared distances, nearest first, and how far that reaches.
 
-    Among equal distances, keys decide. Rows that are equal go together, so there may be up to a tenth more, or fewer. If
-    there are fewer rows than wanted, all of them are within reach.
+    Among equal distances, keys decide. Rows that are equal go together, so there may be up to a tenth more, or fewer.
+    If there are fewer rows than wanted, all of them are within reach.
     """
     if squared.size <= wanted:
         return np.argsort(squared, kind="stable"), Reach(np.inf)
