@@ -34,8 +34,10 @@ def trump(n: int) -> None:
     rows = list(river_datasets.TrumpApproval())[:n]
     models = {
         "SPNGPOnline()": SPNGPOnline(seed=0),
-        "BayesianLinearRegression": preprocessing.StandardScaler() | linear_model.BayesianLinearRegression(),
-        "KNNRegressor": preprocessing.StandardScaler() | neighbors.KNNRegressor(),
+        "BayesianLinearRegression()": linear_model.BayesianLinearRegression(),
+        "StandardScaler() | BayesianLinearRegression()": preprocessing.StandardScaler()
+        | linear_model.BayesianLinearRegression(),
+        "StandardScaler() | KNNRegressor()": preprocessing.StandardScaler() | neighbors.KNNRegressor(),
     }
     print(f"\nTrumpApproval, {len(rows)} rows\n")
     print_head(["model", "MAE", "RMSE", "CPU s"])

@@ -14,6 +14,10 @@ def fit(
     data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file with a header; - reads CSV input.")],
     config: Annotated[str | None, typer.Option(metavar="FILE", help="TOML file with any of these options.")] = None,
     no_holdout: Annotated[bool, typer.Option("--no-holdout", help="Hold out and measure nothing.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Start from nothing: predict each line as it comes, print it, then learn it."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Write even over a file that is no model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
@@ -34,6 +38,9 @@ def fit(
         raise typer.BadParameter("give the column to predict", param_hint="--target")
     check_output(settings.output, [data, config], "model", force)
     check_printing()
+    if follow:
+        _follow(data, settings)
+        return
     summary = _fit(data, settings, quiet=as_json)
     if as_json:
         print_json(summary)
@@ -94,20 +101,11 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
     from spngp._support.wording import counted
     from spngp.cli.terminal import note
     from spngp.tables.reading import Source
-    from spngp.tables.schema import Declaration, learn_schema
+    from spngp.tables.schema import learn_schema
     from spngp.tables.values import Reader
 
     source = Source(data)
-    declaration = Declaration(
-        targets=settings.target,
-        features=settings.features,
-        ids=settings.id,
-        one_hot=settings.one_hot,
-        ordinal=settings.ordinal,
-        dates=settings.date,
-        date_format=settings.date_format,
-        impute=settings.impute,
-    )
+    declaration = _declaration(settings)
     declaration.check(source.columns, source.name)
     table, reader = source.table(), Reader(source.name, source.decimal)
     schema = learn_schema(declaration, table, reader)
@@ -120,6 +118,38 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any]:
         note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
     return source.name, schema, X, Y, np.flatnonzero(~known)
+
+
+def _declaration(settings: Any) -> Any:
+    """What the options say about the columns."""
+    from spngp.tables.schema import Declaration
+
+    return Declaration(
+        targets=settings.target,
+        features=settings.features,
+        ids=settings.id,
+        one_hot=settings.one_hot,
+        ordinal=settings.ordinal,
+        dates=settings.date,
+        date_format=settings.date_format,
+        impute=settings.impute,
+    )
+
+
+def _follow(data: str, settings: Any) -> None:
+    """Learn line by line, and save the model at the end of the input."""
+    from spngp import SPNGPRegressor
+    from spngp._support.wording import counted
+    from spngp.cli.following import Lines, follow_from_nothing
+    from spngp.cli.terminal import note
+
+    model = SPNGPRegressor(**estimator_parameters(settings))
+    schema, n_rows = follow_from_nothing(model, Lines.of(data), _declaration(settings))
+    if not n_rows:
+        raise ValueError("no line has a target: nothing was learnt")
+    model.table_ = schema
+    model.save(settings.output)
+    note(f"{settings.output}: learnt from {counted(n_rows, 'row')}, one by one")
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:

@@ -165,8 +165,12 @@ class NetworkModel(Regressor):
         check_is_fitted(self)
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         now = self._learnt
-        numbers = now.log.numbers.values if isinstance(now, Living) else np.arange(now.X.shape[0])
-        n_ever = now.log.n_ever if isinstance(now, Living) else numbers.size
+        if isinstance(now, Living):
+            numbers, n_ever = now.log.numbers.values, now.log.n_ever
+        elif now.upkeep is not None:
+            numbers, n_ever = now.upkeep.numbers, now.upkeep.n_ever
+        else:
+            numbers, n_ever = np.arange(now.X.shape[0]), now.X.shape[0]
         return np.delete(np.arange(n_ever + left_out.size), left_out)[numbers]
 
     @property
