@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -133,12 +134,18 @@ def _sees_too_much(region: LivingRegion) -> bool:
 def _drift(transforms: Array, k: int) -> str:
     """What is wrong with the most recent transforms; empty if nothing is."""
     scores = ndtri(transforms[-WINDOW:])
-    share = FALSE_ALARMS / 4.0  # two sides of two tests
     shift, squares = float(scores.sum()) / math.sqrt(WINDOW), float(scores @ scores)
-    if abs(shift) > -ndtri(share):
+    farthest, low, high = _limits()
+    if abs(shift) > farthest:
         return f"the last {WINDOW} values of output {k} lie {shift / math.sqrt(WINDOW):+.2g} standard deviations off"
-    low, high = chi2.ppf([share, 1.0 - share], WINDOW)
     if not low <= squares <= high:
         ratio = math.sqrt(squares / WINDOW)
         return f"the last {WINDOW} values of output {k} spread {ratio:.2g} times as far as predicted"
     return ""
+
+
+@cache
+def _limits() -> tuple[float, float, float]:
+    """The largest shift without an alarm, and the smallest and largest sum of squares."""
+    share = FALSE_ALARMS / 4.0  # two sides of two tests
+    return float(-ndtri(share)), float(chi2.ppf(share, WINDOW)), float(chi2.ppf(1.0 - share, WINDOW))
