@@ -134,6 +134,11 @@ class GrowingFactor:
         """
         below = np.array(cross, order="C")
         self.solve(below)
+        factor, triangle = self.extended_by(below, gram)
+        return factor, below, triangle
+
+    def extended_by(self, below: Array, gram: Array) -> tuple[GrowingFactor, Array]:
+        """As :meth:`extended`, for L⁻¹cross that is known already; returns the factor and the triangle."""
         corner = gram - below.T @ below
         rounding = (self.n + gram.shape[0]) * np.finfo(np.float64).eps * float(gram.diagonal().mean())
         try:
@@ -143,7 +148,7 @@ class GrowingFactor:
             raise _not_positive_definite(self.n + gram.shape[0]) from None
         if not float(triangle.diagonal().min()) ** 2 > rounding:
             raise _not_positive_definite(self.n + gram.shape[0])
-        return self._followed_by(below.T, triangle), below, triangle
+        return self._followed_by(below.T, triangle), triangle
 
     def _followed_by(self, below: Array, triangle: Array) -> GrowingFactor:
         """With these rows at the end."""

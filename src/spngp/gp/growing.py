@@ -99,29 +99,54 @@ class GrowingGP:
         if not y.size:
             return self, y, y
         try:
-            if self.jitter:
-                raise NotPositiveDefiniteError
             with overflow_is_checked():
                 cross = self._cross(X)
-                kernel = self.prior.kernel
-                gram = kernel.covariances(X, X) if y.size > 1 else kernel.variances(X)[:, np.newaxis]
-            np.einsum("ii->i", gram)[:] += noise
-            factor, below, triangle = self.factor.extended(cross, gram)
+            self.factor.solve(cross)
+            gp, triangle = self._with_solved(cross, X, y, noise)
         except NotPositiveDefiniteError:  # jitter depends on all rows
-            joined = np.concatenate
-            gp = GrowingGP.of(self.prior, joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
+            gp = self._anew(X, y, noise)
             return gp, gp.z[self.n :], gp.factor.diagonal[self.n :]
-        left = y - self.z @ below
-        z: Array = left / triangle[0] if y.size == 1 else np.asarray(np.linalg.solve(triangle, left))
-        gp = GrowingGP(
-            self.prior,
-            np.concatenate([self.X, X]),
-            np.concatenate([self.y, y]),
-            np.concatenate([self.noise, noise]),
-            factor,
-            np.concatenate([self.z, z]),
-        )
-        return gp, z, triangle.diagonal()
+        return gp, gp.z[self.n :], triangle.diagonal()
+
+    def given_and_predicting(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
+        """With further rows, and mean and variance of the latent function at others: the factor is read once."""
+        m = y.size
+        if not m or not self.n or at.shape[0] > _ROWS_AT_ONCE:
+            gp = self.given(X, y, noise)[0]
+            return gp, *gp.predict(at)
+        try:
+            with overflow_is_checked():
+                cross = self._cross(np.concatenate([X, at]))
+                between, variance = self.prior.kernel.covariances(X, at), self.prior.kernel.variances(at)
+            self.factor.solve(cross)
+            below, solved = np.ascontiguousarray(cross[:, :m]), cross[:, m:]
+            gp, triangle = self._with_solved(below, X, y, noise)
+        except NotPositiveDefiniteError:
+            gp = self._anew(X, y, noise)
+            return gp, *gp.predict(at)
+        last = _solved(triangle, between - below.T @ solved)
+        mean = self.z @ solved + gp.z[self.n :] @ last
+        variance -= np.einsum("ij,ij->j", solved, solved) + np.einsum("ij,ij->j", last, last)
+        return gp, *self._checked(mean, variance)
+
+    def _anew(self, X: Array, y: Array, noise: Array) -> GrowingGP:
+        """With further rows, factored at once."""
+        joined = np.concatenate
+        return GrowingGP.of(self.prior, joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
+
+    def _with_solved(self, below: Array, X: Array, y: Array, noise: Array) -> tuple[GrowingGP, Array]:
+        """With further rows, given L⁻¹k(X, ·) for them; and the new triangle of the factor at the diagonal."""
+        if self.jitter:
+            raise NotPositiveDefiniteError
+        kernel = self.prior.kernel
+        with overflow_is_checked():
+            gram = kernel.covariances(X, X) if y.size > 1 else kernel.variances(X)[:, np.newaxis]
+        np.einsum("ii->i", gram)[:] += noise
+        factor, triangle = self.factor.extended_by(below, gram)
+        z = _solved(triangle, (y - self.z @ below)[:, np.newaxis])[:, 0]
+        joined = np.concatenate
+        rows = (joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
+        return GrowingGP(self.prior, *rows, factor, joined([self.z, z])), triangle
 
     def without(self, gone: Indices) -> GrowingGP:
         """Without the rows at these positions, exactly."""
@@ -147,6 +172,9 @@ class GrowingGP:
                 self.factor.solve(cross)
                 mean[batch] = self.z @ cross
                 variance[batch] -= np.einsum("ij,ij->j", cross, cross)
+        return self._checked(mean, variance)
+
+    def _checked(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
             raise ValueError(f"{self.prior.kernel!r} overflows at a row of X; rescale X")
         return mean, np.maximum(variance, 0.0)
@@ -179,6 +207,11 @@ class GrowingGP:
         gp._repeats = None if (own_weights == 1.0).all() else Repeats.of(own_weights)
         gp._context_weights = None if (context_weights == 1.0).all() else context_weights
         return gp
+
+
+def _solved(triangle: Array, B: Array) -> Array:
+    """T⁻¹B for a small lower triangle T."""
+    return B / triangle if triangle.size == 1 else np.asarray(np.linalg.solve(triangle, B))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,22 @@ def given_seen(living: Living, region: LivingRegion, expert: LivingExpert) -> Co
     return _current(living, region, expert, expert.seen, context=True)
 
 
+def predicted(living: Living, region: LivingRegion, expert: LivingExpert, at: Array, sees: bool) -> tuple[Array, Array]:
+    """Mean and variance of the latent function at rows, given all rows that the expert sees, or its own alone."""
+    cell = expert.seen if sees else expert.own
+    content, n_ever = cell.content, living.log.n_ever
+    if content is None or content.told >= n_ever or content.revision != living.revision or not content.is_growing:
+        return growing(_current(living, region, expert, cell, context=sees)).predict(at)
+    before = growing(content)
+    wanted = seen_numbers(living, region, content.told) if sees else region.numbers[region.numbers >= content.told]
+    rows = _rows(living, region, expert, wanted)
+    gp, mean, variance = before.given_and_predicting(rows.X, rows.y, rows.noise, at)
+    numbers = np.concatenate([content.numbers, rows.numbers])
+    cell.content = Conditioned(gp, numbers, n_ever, living.revision, content.left_out)
+    living.memory.keep(cell, gp.factor.nbytes - before.factor.nbytes)
+    return mean, variance
+
+
 def growing(content: Conditioned) -> GrowingGP:
     """The GP of what :func:`given_own` and :func:`given_seen` return."""
     assert isinstance(content.gp, GrowingGP)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from spngp._support.types import Array, Indices
@@ -9,10 +11,12 @@ from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.network import Leaf
 from spngp.network.prediction import Components, Routed, gathered
 from spngp.noise import NoiseShape
-from spngp.streaming.conditioned import given_own, given_seen, growing
+from spngp.streaming.conditioned import predicted
 from spngp.streaming.living import Living
 from spngp.streaming.shapes import current_shapes
 from spngp.streaming.starting import frozen_own, frozen_seen
+
+_LEAST_LOG_WEIGHT = math.log(LEAST_WEIGHT)
 
 
 def components(living: Living, X: Array, n_jobs: int | None = None) -> Components:
@@ -28,9 +32,8 @@ def components(living: Living, X: Array, n_jobs: int | None = None) -> Component
 
     def predict(i: int) -> tuple[Array, Array]:
         region, expert = living.expert(leaves[i])
-        sees = log_weights[i] >= np.log(LEAST_WEIGHT) and region.sees_beyond
-        content = (given_seen if sees else given_own)(living, region, expert)
-        mean, variance = growing(content).predict(W[rows[i]])
+        sees = log_weights[i] >= _LEAST_LOG_WEIGHT and region.sees_beyond
+        mean, variance = predicted(living, region, expert, W[rows[i]], sees)
         scale = float(outputs.scale[expert.output])
         return mean * scale + float(outputs.mean[expert.output]), variance * scale**2
 
@@ -44,7 +47,7 @@ def routed(living: Living, X: Array, n_jobs: int | None = None) -> Routed:
     nodes = []
     for leaf, log_weight in zip(leaves, log_weights, strict=True):
         region, expert = living.expert(leaf)
-        sees = log_weight >= np.log(LEAST_WEIGHT) and region.sees_beyond
+        sees = log_weight >= _LEAST_LOG_WEIGHT and region.sees_beyond
         gp = (frozen_seen if sees else frozen_own)(living, region, expert)
         nodes.append(Leaf.of(gp, expert.output, expert.label, living.base.units, shapes[expert.output]))
     return Routed(nodes, rows, [node.output for node in nodes], log_weights, (X.shape[0], living.n_outputs))
