@@ -85,4 +85,8 @@ class Naive:
     def total(self):
         """Log evidence in the units of the user."""
         observed = (~np.isnan(self.Z)).sum(axis=0)
-        return self.log_evidence(self.prior) - float(observed @ np.log(self.living.base.units.outputs.scale))
+        return (
+            self.living.log_prior
+            + self.log_evidence(self.prior)
+            - float(observed @ np.log(self.living.base.units.outputs.scale))
+        )

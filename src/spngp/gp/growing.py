@@ -23,6 +23,7 @@ from spngp.gp.prior import overflow_is_checked
 from spngp.gp.row_weights import Repeats
 
 _REBUILT_BEYOND = 0.1  # share of the rows: if more are taken out, factoring anew is faster
+_REBUILT_UP_TO = 300  # rows: factoring so few anew is faster
 _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted
 
 
@@ -155,7 +156,7 @@ class GrowingGP:
         kept = np.ones(self.n, dtype=bool)
         kept[gone] = False
         X, y, noise = self.X[kept], self.y[kept], self.noise[kept]
-        if self.jitter or gone.size > max(1.0, _REBUILT_BEYOND * self.n):
+        if self.jitter or self.n <= _REBUILT_UP_TO or gone.size > _REBUILT_BEYOND * self.n:
             return GrowingGP.of(self.prior, X, y, noise)
         factor = self.factor.without(gone)
         z = y[:, np.newaxis].copy()

@@ -43,6 +43,8 @@ class Upkeep:
         How many rows have come, forgotten ones included.
     n_learnt : int
         Rows that everything was last learnt from.
+    log_prior : float
+        Log of the prior probability of the alternatives that are left, of those that were learnt.
     seen_noise : ndarray
         In the shape of Y: the variance of the noise of each output as leaves of other regions see it.
     tied_noise : list of tuple
@@ -68,6 +70,7 @@ class Upkeep:
     numbers: Indices
     n_ever: int
     n_learnt: int
+    log_prior: float
     seen_noise: Array
     tied_noise: list[tuple[int, float]]
     boxes: list[Box]

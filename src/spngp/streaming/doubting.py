@@ -85,6 +85,8 @@ def _may_hold_doubts(living: Living, region: LivingRegion, beyond: dict[tuple[in
             return True
     for k in range(living.n_outputs):
         expert = _most_probable(living, region, k)
+        if expert is None:
+            continue
         content, left = left_out(living, region, expert)
         suspect = (content.numbers >= living.first_later) & (left.deviations() > DOUBTED)
         if suspect.any():
@@ -92,8 +94,11 @@ def _may_hold_doubts(living: Living, region: LivingRegion, beyond: dict[tuple[in
     return False
 
 
-def _most_probable(living: Living, region: LivingRegion, k: int) -> LivingExpert:
+def _most_probable(living: Living, region: LivingRegion, k: int) -> LivingExpert | None:
+    """None if no alternative of this output has a region here."""
     experts = region.of_output(k)
+    if not experts:
+        return None
     weights = living.index.log_path_weights([expert.leaf for expert in experts], living.values)
     return max(experts, key=lambda expert: weights[expert.leaf])
 

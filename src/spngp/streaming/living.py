@@ -100,6 +100,8 @@ class Living:
     curvatures : tuple
         For each output and kernel, the curvature of the log evidence at the tied parameters; empty if unknown.
     events : tuple of Event
+    log_prior : float
+        Log of the prior probability of the alternatives that are left, of those that were learnt.
     tiling : bool
         Whether every row lies in one region: no sum has a cut below it.
     shape : ShapeCell
@@ -120,6 +122,7 @@ class Living:
     n_learnt: int
     curvatures: tuple[tuple[Array, ...], ...]
     events: tuple[Event, ...]
+    log_prior: float
     tiling: bool
     shape: ShapeCell
     memory: FactorMemory
@@ -140,7 +143,7 @@ class Living:
         """log p of all remembered outputs, in the units of the user."""
         scales = self.base.units.outputs.scale
         observed = (~np.isnan(self.log.Y.values)).sum(axis=0)
-        return float(self.values[self.index.root]) - float(observed @ np.log(scales))
+        return self.log_prior + float(self.values[self.index.root]) - float(observed @ np.log(scales))
 
     def expert(self, leaf: int) -> tuple[LivingRegion, LivingExpert]:
         """The region and the expert of a leaf."""

@@ -18,6 +18,7 @@ from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.learning.upkeep import Event, Upkeep
 from spngp.network import Leaf, Node
 from spngp.network.placement import Placed, log_path_weights, place, route
+from spngp.network.pruning import prune, prune_prior
 from spngp.network.rescaling import in_units
 from spngp.network.row_noise import RowNoise
 from spngp.streaming.conditioned import given_own, given_seen, growing
@@ -37,6 +38,8 @@ from spngp.streaming.rows import RowLog
 from spngp.streaming.shapes import current_shapes
 from spngp.structure.context import NearestContext, Reach
 
+_IMPROBABLE = 0.01  # probability of all alternatives together that are left out when rows begin to come
+
 
 def start(
     learnt: Learnt, numbers: Indices | None = None, n_ever: int | None = None, events: tuple[Event, ...] = ()
@@ -49,6 +52,7 @@ def start(
     n = learnt.Y.shape[0]
     if learnt.upkeep is not None:
         return _resumed(learnt, learnt.upkeep)
+    learnt, log_prior = _without_improbable(learnt)
     numbers = np.arange(n) if numbers is None else numbers
     n_ever = n if n_ever is None else n_ever
     W = learnt.units.inputs.apply(learnt.X)
@@ -84,12 +88,26 @@ def start(
         n_learnt=n,
         curvatures=(),
         events=events,
+        log_prior=log_prior,
         tiling=tiles(index),
         shape=ShapeCell(Shaped(tuple(learnt.noise_shapes), n, doubted)),
         memory=FactorMemory.of(learnt.budget, n, learnt.X.shape[1]),
         lineage=Lineage(n_ever),
     )
     return _with_gps_of(living, learnt, context)
+
+
+def _without_improbable(learnt: Learnt) -> tuple[Learnt, float]:
+    """Without alternative cuts that hardly matter, and the log of the prior probability of those that are left.
+
+    A row changes every region that it lies in. Of a small set that may be cut in many ways these are dozens, and most
+    are improbable. They come back, if at all, when everything is learnt again, which for a small set is soon.
+    """
+    if tiles(Index.of(learnt.prior)):
+        return learnt, 0.0
+    prior, log_prior = prune_prior(learnt.prior, learnt.own, _IMPROBABLE)
+    own = prune(learnt.own, _IMPROBABLE)
+    return replace(learnt, prior=prior, own=own, seeing=own), log_prior
 
 
 def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
@@ -124,6 +142,7 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
         n_learnt=upkeep.n_learnt,
         curvatures=tuple(tuple(gps) for gps in upkeep.curvatures),
         events=tuple(upkeep.events),
+        log_prior=upkeep.log_prior,
         tiling=tiles(index),
         shape=ShapeCell(Shaped(tuple(learnt.noise_shapes), *upkeep.shaped)),
         memory=FactorMemory.of(learnt.budget, learnt.X.shape[0], learnt.X.shape[1]),
@@ -252,7 +271,7 @@ def freeze(living: Living, n_jobs: int | None = None) -> Learnt:
             sees = weights[expert.leaf] >= np.log(LEAST_WEIGHT) and region.sees_beyond
             gp = frozen_seen(living, region, expert) if sees else own
             seeing_leaves[expert.leaf] = Leaf.of(gp, expert.output, expert.label)
-    seeing = living.index.network(seeing_leaves, living.values)
+    seeing = _with_evidence(living.index.network(seeing_leaves, living.values), living.log_prior)
     shapes = list(current_shapes(living, n_jobs))
     own_noise = living.own_noise(log.numbers.values)
     return replace(
@@ -260,7 +279,7 @@ def freeze(living: Living, n_jobs: int | None = None) -> Learnt:
         X=np.ascontiguousarray(log.X.values),
         Y=np.ascontiguousarray(log.Y.values),
         prior=bare_network(living),
-        own=living.index.network(own_leaves, living.values),
+        own=_with_evidence(living.index.network(own_leaves, living.values), living.log_prior),
         seeing=seeing,
         network=in_units(seeing, living.base.units, shapes),
         tiles=[Box.EVERYWHERE],
@@ -271,6 +290,10 @@ def freeze(living: Living, n_jobs: int | None = None) -> Learnt:
     )
 
 
+def _with_evidence(root: Node, more: float) -> Node:
+    return root.rebuilt(root.children, log_evidence=root.log_evidence + more) if more else root
+
+
 def _upkeep(living: Living) -> Upkeep:
     log, regions, shaped = living.log, living.regions, living.shape.content
     reaches = [(r.reach.squared, r.reach.key) if isinstance(r.reach, Reach) else (0.0, 1.0) for r in regions]
@@ -278,6 +301,7 @@ def _upkeep(living: Living) -> Upkeep:
         numbers=np.array(log.numbers.values),
         n_ever=log.n_ever,
         n_learnt=living.n_learnt,
+        log_prior=living.log_prior,
         seen_noise=np.array(log.noise.values),
         tied_noise=sorted(living.tied_noise),
         boxes=[region.box for region in regions],
