@@ -40,11 +40,17 @@ class Naive:
         parts = [self.log_evidence(c, b) for c, b in zip(node.children, node.child_boxes(box), strict=True)]
         return float(logsumexp(node.log_weights + np.array(parts))) if isinstance(node, Sum) else sum(parts)
 
-    def components(self, x, node=None, box=Box.EVERYWHERE, weight=1.0):
+    def components(self, x):
         """(output, weight, mean, latent variance) of every leaf that x reaches, in the units of learning."""
-        node = self.prior if node is None else node
+        weights = {}
+        self.walk(x, self.prior, Box.EVERYWHERE, 1.0, weights)
+        return [self.predicted(x, leaf, box, weight) for (leaf, box), weight in weights.items()]
+
+    def walk(self, x, node, box, weight, weights):
+        """Add up the weights of all ways to each leaf."""
         if isinstance(node, Leaf):
-            return [self.predicted(x, node, box, weight)]
+            weights[node, box] = weights.get((node, box), 0.0) + weight
+            return
         children = list(zip(node.children, node.child_boxes(box), strict=True))
         if isinstance(node, Split):
             children = [(c, b) for c, b in children if b.contains(x[np.newaxis])[0]]
@@ -52,10 +58,8 @@ class Naive:
         if isinstance(node, Sum):
             joint = node.log_weights + np.array([self.log_evidence(c, b) for c, b in children])
             shares = np.exp(joint - logsumexp(joint))
-        found = []
         for (child, inside), share in zip(children, shares, strict=True):
-            found += self.components(x, child, inside, weight * share)
-        return found
+            self.walk(x, child, inside, weight * share, weights)
 
     def predicted(self, x, leaf, box, weight):
         own = box.contains(self.W)

@@ -107,7 +107,8 @@ def _without_improbable(learnt: Learnt) -> tuple[Learnt, float]:
         return learnt, 0.0
     prior, log_prior = prune_prior(learnt.prior, learnt.own, _IMPROBABLE)
     own = prune(learnt.own, _IMPROBABLE)
-    return replace(learnt, prior=prior, own=own, seeing=own), log_prior
+    # tiles may have been left out; the whole space, searched for context, finds the same rows
+    return replace(learnt, prior=prior, own=own, seeing=own, tiles=[Box.EVERYWHERE]), log_prior
 
 
 def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
