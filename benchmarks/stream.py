@@ -137,7 +137,7 @@ def leak(n: int) -> dict[str, Any]:
     held = []
     for i in range(500, n):
         model.partial_fit(X[i : i + 1], y[i : i + 1]).forget(keep_last=500)
-        if i in (n // 5, n - 1):
+        if i in (500 + (n - 500) // 5, n - 1):
             held.append(tracemalloc.get_traced_memory()[0] / 1e6)
     tracemalloc.stop()
     return {"updates": n - 500, "MB after a fifth": held[0], "MB at the end": held[1]}

@@ -13,7 +13,7 @@ from spngp.box import Box
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence, mean_curvature
 from spngp.learning import Plan
-from spngp.learning.blocks import blocks_of
+from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.tied import Tied
 from spngp.learning.upkeep import Event
@@ -27,6 +27,10 @@ from spngp.streaming.updating import conditioned_again
 from spngp.structure import Compact, Partition, Region, build_network
 from spngp.structure.context import Reach, nearest, squared_distances
 
+# Experts that are learnt from recent rows alone: standard deviations of the prior around the tied parameters, of
+# variances, the noise and length-scales.
+_LOOSE = (1.0, 2.0, 0.2)
+_CLEARLY = 2.0  # nats by which these must be better
 _TYPICAL = 3  # regions that the curvature of the log evidence is averaged over, at most
 
 
@@ -44,14 +48,18 @@ def cut(living: Living, i: int, plan: Plan) -> Living:
     return _replaced(living, i, root, plan, announced(living, "cut", reason, region.box))
 
 
-def learn_region_again(living: Living, i: int, plan: Plan, reason: str) -> Living:
-    """The region with experts learnt from the rows that it now has."""
+def learn_region_again(living: Living, i: int, plan: Plan, reason: str, recent: int = 0) -> Living:
+    """The region with experts learnt from the rows that it now has.
+
+    With ``recent``, experts are also learnt from so many rows that came last, and held less near the tied parameters.
+    They are taken if, given all rows before, they predict the last ones better.
+    """
     region = living.regions[i]
     if plan.hyperparameters in ("fixed", "tied"):  # nothing of its own to learn
         region = replace(region, n_learnt=region.numbers.size, arrived=0, surprises=no_surprises(living.n_outputs))
         return see_less(_with_region(living, i, region), i)
     whole = Region(Box.EVERYWHERE, np.arange(region.numbers.size))
-    return _replaced(living, i, whole, plan, announced(living, "region", reason, region.box))
+    return _replaced(living, i, whole, plan, announced(living, "region", reason, region.box), recent)
 
 
 def see_less(living: Living, i: int) -> Living:
@@ -75,11 +83,13 @@ def _with_region(living: Living, i: int, region: LivingRegion) -> Living:
     return replace(living, regions=(*living.regions[:i], region, *living.regions[i + 1 :]))
 
 
-def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Event, ...]) -> Living:
+def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Event, ...], recent: int = 0) -> Living:
     """With the region's leaves replaced by a network over ``root``, whose rows are positions among its own rows."""
     old = living.regions[i]
     living = _with_curvatures(living, plan)
     experts = _learnt(living, old, root, plan)
+    if 0 < recent < old.numbers.size and plan.hyperparameters == "adaptive":
+        experts = _better_of_recent(living, old, root, plan, experts, recent)
 
     def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
         return [(expert.label, expert.gp) for expert in experts[id(region), k]]
@@ -125,6 +135,32 @@ def _learnt(living: Living, old: LivingRegion, root: Region, plan: Plan) -> Expe
     curvatures = {(k, j): c for k, gps in enumerate(living.curvatures) for j, c in enumerate(gps)}
     rng = np.random.default_rng(0)
     return learn_experts(tied, W, Z, curvatures, plan, rng, Convergence(), Progress(False))
+
+
+def _better_of_recent(
+    living: Living, old: LivingRegion, root: Region, plan: Plan, experts: Experts, recent: int
+) -> Experts:
+    """Experts of all rows, or where they predict the last ``recent`` rows better, experts learnt from these alone."""
+    last = replace(old, numbers=old.numbers[-recent:])
+    loose = replace(plan, prior_std=_LOOSE[0], noise_prior_std=_LOOSE[1], length_scale_prior_std=_LOOSE[2])
+    others = _learnt(living, last, replace(root, rows=np.arange(recent)), loose)
+    places = living.log.positions(old.numbers)
+    W, Z = np.ascontiguousarray(living.log.W.values[places]), living.log.Z.values[places]
+    Z = np.where(np.isnan(living.own_noise(old.numbers)), Z, np.nan)
+
+    def score(gp: ExactGP, k: int) -> float:
+        """Log density of the last outputs given the ones before."""
+        rows = np.arange(Z.shape[0])
+        every, before = observed(rows, W, Z[:, k]), observed(rows[:-recent], W, Z[:, k])
+        known = gp.condition(*before, keep_factor=False).log_evidence if before[1].size else 0.0
+        return gp.condition(*every, keep_factor=False).log_evidence - known
+
+    chosen: Experts = {}
+    for (_, k), of_all in experts.items():
+        of_last = next(iter(found for (_, j), found in others.items() if j == k))
+        pairs = zip(of_all, of_last, strict=True)
+        chosen[id(root), k] = [a if score(a.gp, k) + _CLEARLY > score(b.gp, k) else b for a, b in pairs]
+    return chosen
 
 
 def _with_curvatures(living: Living, plan: Plan) -> Living:

@@ -3,9 +3,11 @@
 =========================  =====================================================================================
 everything is learnt again  while the set is small (up to two regions' worth of rows): when half as many rows have
                             come as it was learnt from; up to sixteen regions' worth: when as many have come; later:
-                            when units no longer fit the rows, or regions are four times as many as rows call for
+                            when units no longer fit the rows, when regions are four times as many as rows call for,
+                            when a quarter of the regions have drifted, or when all rows learnt from are forgotten
 a region is cut             when it has more rows than a region may have
-a region is learnt again    when half as many rows have come as it was learnt from, or when its predictions drift
+a region is learnt again    when half as many rows have come as it was learnt from, or when its predictions drift:
+                            then from its last 32 rows alone, if these are better predicted so than from all
 a region sees less far      when it sees twice as many context rows as when it was learnt
 =========================  =====================================================================================
 
@@ -39,6 +41,8 @@ SMALL = 2  # regions' worth of rows of a set that is learnt again as a whole at 
 MEDIUM = 16  # regions' worth of rows of a set that is learnt again as a whole when it has doubled
 WINDOW = 32  # outputs that drift is tested on
 FALSE_ALARMS = 1e-3  # probability of an alarm in a window, if nothing has changed
+DRIFT = "the last"  # how the reason of an alarm begins
+_MOST_DRIFTING, _FEWEST_DRIFTING = 0.25, 4  # share and number of regions that drift before everything is learnt again
 _MOST_REGIONS = 4.0  # times as many as rows call for
 _MOST_CONTEXT = 2.0  # times as many as when the reach was set
 _FEWEST_FOR_UNITS = 32  # rows that must have come before units are looked at
@@ -85,8 +89,15 @@ def _reason_for_all(living: Living, n_came: int, plan: Callable[[], Plan]) -> st
             return f"{n} rows are too many for a small set"
     elif n_learnt < MEDIUM * block and living.arrived >= n_learnt and plan().hyperparameters != "fixed":
         return f"{living.arrived} rows have come since it was learnt from {n_learnt}"
+    if living.arrived >= n:
+        return f"all {n} rows have come since it was learnt"
     if len(living.regions) > _MOST_REGIONS * max(2.0 * n / block, 2.0) and living.arrived >= n_learnt:
         return f"{len(living.regions)} regions are too many for {n} rows"
+    drifted = {
+        event.box for event in living.events if event.rows > living.first_later and event.reason.startswith(DRIFT)
+    }
+    if len(drifted) >= max(_FEWEST_DRIFTING, _MOST_DRIFTING * len(living.regions)):
+        return f"{len(drifted)} of {len(living.regions)} regions have drifted"
     crossed = math.frexp(living.arrived)[1] > math.frexp(max(living.arrived - n_came, 0))[1]  # a power of two
     return _misfit(living) if crossed and living.arrived >= _FEWEST_FOR_UNITS else ""
 
@@ -119,7 +130,7 @@ def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
             drift = drift or _drift(scores, k)
             living = with_surprises(living, i, k, scores[:0])
     if drift:
-        return learn_region_again(living, i, learner.plan(), drift)
+        return learn_region_again(living, i, learner.plan(), drift, recent=WINDOW)
     if region.arrived >= GROWTH * max(region.n_learnt, 2):
         reason = f"{region.arrived} rows have come since it was learnt from {region.n_learnt}"
         return learn_region_again(living, i, learner.plan(), reason)
@@ -137,10 +148,10 @@ def _drift(transforms: Array, k: int) -> str:
     shift, squares = float(scores.sum()) / math.sqrt(WINDOW), float(scores @ scores)
     farthest, low, high = _limits()
     if abs(shift) > farthest:
-        return f"the last {WINDOW} values of output {k} lie {shift / math.sqrt(WINDOW):+.2g} standard deviations off"
+        return f"{DRIFT} {WINDOW} values of output {k} lie {shift / math.sqrt(WINDOW):+.2g} standard deviations off"
     if not low <= squares <= high:
         ratio = math.sqrt(squares / WINDOW)
-        return f"the last {WINDOW} values of output {k} spread {ratio:.2g} times as far as predicted"
+        return f"{DRIFT} {WINDOW} values of output {k} spread {ratio:.2g} times as far as predicted"
     return ""
 
 
