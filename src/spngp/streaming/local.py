@@ -56,7 +56,7 @@ def learn_region_again(living: Living, i: int, plan: Plan, reason: str, recent: 
     """
     region = living.regions[i]
     if plan.hyperparameters in ("fixed", "tied"):  # nothing of its own to learn
-        region = replace(region, n_learnt=region.numbers.size, arrived=0, surprises=no_surprises(living.n_outputs))
+        region = replace(region, n_learnt=region.numbers.size, arrived=0)
         return see_less(_with_region(living, i, region), i)
     whole = Region(Box.EVERYWHERE, np.arange(region.numbers.size))
     return _replaced(living, i, whole, plan, announced(living, "region", reason, region.box), recent)
@@ -194,7 +194,7 @@ def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int]) -
             experts.append(LivingExpert(leaf, node.output, node.label, node.gp, tied))
         reach, n_context = _reach(living, box, numbers, old)
         counts = (numbers.size, 0, n_context)
-        surprises = no_surprises(living.n_outputs)
+        surprises = old.surprises if len(boxes) == 1 else no_surprises(living.n_outputs)
         parts.append(LivingRegion(box, reach, numbers, tuple(experts), old.noise, *counts, surprises))
     return tuple(parts)
 

@@ -11,10 +11,10 @@ a region is learnt again    when half as many rows have come as it was learnt fr
 a region sees less far      when it sees twice as many context rows as when it was learnt
 =========================  =====================================================================================
 
-Drift: of each output, the last 32 probability integral transforms of a region, each given the own rows before it,
+Drift: of each output, the last 16 probability integral transforms of a region, each given the own rows before it,
 become normal scores. If the model is right they are independent and standard normal. An alarm is given if the sum or
-the sum of squares of 32 scores, or their shortfall, has a probability below one in a thousand: one false alarm in
-32,000 rows, however many regions there are.
+the sum of squares of 16 scores, or their shortfall, has a probability below one in a thousand: one false alarm in
+16,000 rows, however many regions there are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from spngp.streaming.updating import with_surprises
 GROWTH = 0.5  # of the rows learnt from: a small model, or a region, is learnt again when so many have come
 SMALL = 2  # regions' worth of rows of a set that is learnt again as a whole at such a growth
 MEDIUM = 16  # regions' worth of rows of a set that is learnt again as a whole when it has doubled
-WINDOW = 32  # outputs that drift is tested on
+WINDOW = 16  # outputs that drift is tested on
+RECENT = 32  # rows that a region which drifts may be learnt from alone
 FALSE_ALARMS = 1e-3  # probability of an alarm in a window, if nothing has changed
 DRIFT = "the last"  # how the reason of an alarm begins
 _MOST_DRIFTING, _FEWEST_DRIFTING = 0.25, 4  # share and number of regions that drift before everything is learnt again
@@ -130,7 +131,7 @@ def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
             drift = drift or _drift(scores, k)
             living = with_surprises(living, i, k, scores[:0])
     if drift:
-        return learn_region_again(living, i, learner.plan(), drift, recent=WINDOW)
+        return learn_region_again(living, i, learner.plan(), drift, recent=RECENT)
     if region.arrived >= GROWTH * max(region.n_learnt, 2):
         reason = f"{region.arrived} rows have come since it was learnt from {region.n_learnt}"
         return learn_region_again(living, i, learner.plan(), reason)
