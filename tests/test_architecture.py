@@ -27,6 +27,7 @@ LAYERS = [
     {"metrics", "network"},
     {"structure"},
     {"learning"},
+    {"streaming"},
     {"estimators"},
     {"committees", "datasets", "scorers", "tables"},
     {"io", "plotting"},

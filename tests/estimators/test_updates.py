@@ -79,7 +79,7 @@ def test_an_update_is_exact_given_the_noise_of_each_output():
     X_more, y_more = series(40, seed=1)
     y_more[[3, 9]] += [5.0, -8.0]
     model = SPNGPRegressor(random_state=0, max_leaf_size=60, overlap=0.0).fit(X, y).partial_fit(X_more, y_more)
-    learnt = model._learnt
+    learnt = model._frozen()
     assert learnt.own_noise.shape == learnt.Y.shape == (190, 1)
     own_noise = learnt.own_noise[:, 0] * learnt.units.outputs.scale**2
     X, centred = model.X_train_, model.y_train_ - y.mean()

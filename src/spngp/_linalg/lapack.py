@@ -52,8 +52,8 @@ def _address(routine: Any) -> int:
 _table = (dpotrf, dpotri, dtrtri, dlauum, dtrsm, dtrmm, dtrsv, dsyr)
 LAPACK = (ctypes.c_void_p * len(_table))(*(_address(routine) for routine in _table))
 
-_LETTERS = {letter: ctypes.c_char(letter.encode()) for letter in "LNRT"}
-LOWER, PLAIN, RIGHT, TRANSPOSED = (ctypes.addressof(letter) for letter in _LETTERS.values())
+_LETTERS = {letter: ctypes.c_char(letter.encode()) for letter in "LNRTU"}
+LOWER, PLAIN, RIGHT, TRANSPOSED, UPPER = (ctypes.addressof(letter) for letter in _LETTERS.values())
 _NUMBERS = {number: ctypes.c_double(number) for number in (-2.0, -1.0, 0.0, 1.0)}
 MINUS_TWO, MINUS_ONE, ZERO, ONE = (ctypes.addressof(number) for number in _NUMBERS.values())
 _INTEGERS: dict[int, ctypes.c_int] = {}

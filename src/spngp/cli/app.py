@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from spngp._version import __version__
-from spngp.cli import data, demo, evaluate, fit, inspect, predict, report, reproduce
+from spngp.cli import data, demo, evaluate, fit, inspect, predict, report, reproduce, update
 from spngp.cli.failures import Terminated, describe
 from spngp.cli.terminal import ClosedOutput, flush_output, note
 
@@ -124,6 +124,7 @@ def add_command(function: Callable[..., None], example: str, name: str | None = 
 
 add_command(fit.fit, "spngp fit bikes.csv --target count --category weather -o bikes.spngp")
 add_command(predict.predict, "spngp predict bikes.spngp new.csv --interval 0.9 -o predicted.csv")
+add_command(update.update, "spngp update bikes.spngp today.csv")
 add_command(evaluate.evaluate, "spngp evaluate bikes.spngp test.csv")
 add_command(inspect.inspect, "spngp inspect bikes.spngp")
 add_command(report.report, "spngp report bikes.spngp test.csv -o report.html")

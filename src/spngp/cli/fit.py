@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,10 @@ def fit(
     data: Annotated[str, typer.Argument(metavar="DATA", help="CSV or Parquet file with a header; - reads CSV input.")],
     config: Annotated[str | None, typer.Option(metavar="FILE", help="TOML file with any of these options.")] = None,
     no_holdout: Annotated[bool, typer.Option("--no-holdout", help="Hold out and measure nothing.")] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="Start from nothing: predict each line as it comes, print it, then learn it."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Write even over a file that is no model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
@@ -40,6 +45,9 @@ def fit(
         raise typer.BadParameter("give the column to predict", param_hint="--target")
     check_output(settings.output, [data, config], "model", force)
     check_printing()
+    if follow:
+        _follow(data, settings)
+        return
     with whole_task(enabled=not as_json) as whole:
         summary = _fit(data, settings, as_json, whole)
     if as_json:
@@ -112,20 +120,11 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any, dict[
     from spngp.cli.terminal import note
     from spngp.tables.guessing import options
     from spngp.tables.reading import Source
-    from spngp.tables.schema import Declaration, TableSchema, learn_table
+    from spngp.tables.schema import TableSchema, learn_table
     from spngp.tables.values import Reader
 
     source = Source(data)
-    declaration = Declaration(
-        targets=settings.target,
-        features=settings.features,
-        ids=[*settings.id, *fact_columns(settings)],
-        numbers=settings.number,
-        categories=settings.category,
-        ordinal=settings.ordinal,
-        dates=settings.date,
-        date_format=settings.date_format,
-    )
+    declaration = _declaration(settings, fact_columns(settings))
     declaration.check(source.columns, source.name)
     table, reader = source.table(), Reader(source.name, source.decimal)
     schema = TableSchema(tuple(declaration.targets), declaration.date_format)
@@ -149,6 +148,38 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any, dict[
     facts = {fact: values[known] for fact, values in facts.items()}
     declared = declaration.orders_and_parts or None
     return source.name, schema, declared, X, Y, np.flatnonzero(~known), facts
+
+
+def _declaration(settings: Any, facts: Sequence[str] = ()) -> Any:
+    """What the options say about the columns; ``facts`` are columns about rows, which are no inputs."""
+    from spngp.tables.schema import Declaration
+
+    return Declaration(
+        targets=settings.target,
+        features=settings.features,
+        ids=[*settings.id, *facts],
+        numbers=settings.number,
+        categories=settings.category,
+        ordinal=settings.ordinal,
+        dates=settings.date,
+        date_format=settings.date_format,
+    )
+
+
+def _follow(data: str, settings: Any) -> None:
+    """Learn line by line, and save the model at the end of the input."""
+    from spngp import SPNGPRegressor
+    from spngp._support.wording import counted
+    from spngp.cli.following import Lines, follow_from_nothing
+    from spngp.cli.terminal import note
+
+    model = SPNGPRegressor(**estimator_parameters(settings))
+    schema, n_rows = follow_from_nothing(model, Lines.of(data), _declaration(settings))
+    if not n_rows:
+        raise ValueError("no line has a target: nothing was learnt")
+    model.table_ = schema
+    model.save(settings.output, with_factors=settings.with_factors)
+    note(f"{settings.output}: learnt from {counted(n_rows, 'row')}, one by one")
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from spngp._support.types import Array
 from spngp.cli.terminal import note, shortened
+from spngp.columns import InputColumns
 from spngp.io import load
 from spngp.network.prediction import most_components
 from spngp.tables.reading import Source
@@ -78,7 +79,7 @@ class TableForModel:
             raise ValueError(f"{name} has no column for the model's {model.n_outputs_} outputs")
         if targets:
             check_targets(self.schema, available, name)
-        self._targets, self._named = targets, hasattr(model, "feature_names_in_")
+        self._targets, self._model = targets, model
 
     def batches(self, rows: int) -> Iterator[Batch]:
         """The rows in order, at most ``rows`` in a batch."""
@@ -86,15 +87,18 @@ class TableForModel:
         for batch in self.source.batches(rows):
             outputs = self.schema.outputs(batch, reader) if self._targets else None
             inputs = typed_inputs(self._columns, batch, reader, self.schema, self.input_columns)
-            yield Batch(batch, self._prepared(inputs), outputs)
+            yield Batch(batch, for_model(self._model, self._columns, inputs), outputs)
             reader.first_row += batch.num_rows
         if reader.first_row == 1:
             raise ValueError(f"{self.source.name} has a header but no rows")
 
-    def _prepared(self, inputs: Any) -> Any:
-        if not self._columns.is_plain:
-            return self._columns.encode(inputs)
-        return inputs if self._named else np.column_stack([column.to_numpy() for column in inputs.columns])
+
+def for_model(model: Any, columns: InputColumns, inputs: Any) -> Any:
+    """Typed inputs as a model takes them: numbers, a table with names, or an array if it knows none."""
+    if not columns.is_plain:
+        return columns.encode(inputs)
+    named = hasattr(model, "feature_names_in_")
+    return inputs if named else np.column_stack([column.to_numpy() for column in inputs.columns])
 
 
 def tell_absent(table: TableForModel) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp.network import Node
 from spngp.predictive import GaussianMixture
 
 _DONORS = 16
@@ -89,6 +90,12 @@ class CompletedRows:
     @property
     def _order(self) -> Indices:
         return np.argsort(np.concatenate([self.complete, self.incomplete]), kind="stable")
+
+
+def cut_categories(levels: Sequence[int], network: Node) -> list[int]:
+    """The inputs of levels along which the regions of a network are cut; ``levels`` are the numbers of them."""
+    cut = {axis for _, box, _ in network.responsibilities() for axis, _, _ in box.sides}
+    return [j for j, count in enumerate(levels) if count > 2 and j in cut]
 
 
 def completed_once(X: Array, known: Array, rng: np.random.Generator) -> Array:

@@ -43,8 +43,9 @@ def check_estimator(model: Any) -> None:
         check_target(model.target, has_variances=False)
         known = all(isinstance(of, Unchanged | Log | Fitted) for of in model.targets_)
         must(known and len(model.targets_) == p, f"{p} outputs must have as many targets", len(model.targets_))
-        must_have_shape(model._learnt.X, (model._learnt.X.shape[0], d), "X")
-        must_have_shape(model._learnt.Y, (model._learnt.Y.shape[0], p), "Y")
+        X, Y = model._remembered()
+        must_have_shape(X, (X.shape[0], d), "X")
+        must_have_shape(Y, (Y.shape[0], p), "Y")
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         is_text = isinstance(names, np.ndarray) and names.dtype == object and all(type(name) is str for name in names)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_count, as_generator
-from spngp._support.progress import Progress
 from spngp._support.row_counts import repeated
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.columns import InputColumns
 from spngp.columns.frames import as_table
+from spngp.estimators import present
 from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
-from spngp.estimators.completion import CompletedRows, completed_once
+from spngp.estimators.completion import CompletedRows, completed_once, cut_categories
 from spngp.estimators.explanation import Explanation, explain
+from spngp.estimators.fitting import learn_rows
 from spngp.estimators.importance import Importance, importance_of
+from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
-from spngp.estimators.rows import canonical_order
-from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.estimators.table_inputs import dense, described, encoded, refuse_lacking
 from spngp.estimators.targets import check_target, transformed, transforms_for
-from spngp.learning import Learnt, learn
-from spngp.network import Leaf, Node, prediction
-from spngp.network.placement import distinct_nodes
+from spngp.learning import Learnt
+from spngp.network import Node, prediction
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
 from spngp.transformed import TransformedMixture, Unchanged
@@ -39,7 +36,7 @@ Distribution: TypeAlias = GaussianMixture | TransformedMixture
 class NetworkModel(Regressor):
     """An estimator whose model is a posterior network. Concrete estimators turn their parameters into a request."""
 
-    _learnt: Learnt
+    _learnt: present.Present
     kernel_names_: list[str]
     targets_: list[Any]  # of Transform, one per output
     columns_: InputColumns
@@ -56,17 +53,8 @@ class NetworkModel(Regressor):
             check_target(self.target, variances is not None)
             model.targets_ = transforms_for(self.target, X, Y, type(self).__name__)
             Y = transformed(Y, model.targets_)
-            order = canonical_order(X, Y)
-            levels = model.columns_.level_counts
-            scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
-            check_outputs(Y, scaling.units, scaling.output_spreads)
-            plan = request.plan(scaling)
-            if variances is not None:
-                plan = replace(plan, variances=variances[order] / scaling.units.outputs.scale**2)
-            with Progress(bool(self.verbose)) as progress:
-                learnt = learn(X[order], Y[order], plan, as_generator(self.random_state), progress)
-            model._learnt = learnt.with_rows_in(np.argsort(order))
-            model.kernel_names_ = _kernel_names(plan.labels, learnt.prior)
+            plan, model._learnt = learn_rows(model, X, Y, request, variances)
+            model.kernel_names_ = kernel_names(plan.labels, model._learnt.prior)
         return self
 
     def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
@@ -74,6 +62,8 @@ class NetworkModel(Regressor):
 
         Rows to learn from, which come with ``y``, lack no input that was never missing in the fit.
         """
+        if not reset and self.columns_.is_plain and self._is_plain(X):
+            return np.asarray(X)
         X = dense(X)
         if reset:
             columns = described(X, y, self.columns, self.unknown)
@@ -143,13 +133,12 @@ class NetworkModel(Regressor):
 
     def _mixture(self, part: CompletedRows, latent: bool) -> Distribution:
         """Of checked rows."""
-        mixture: Distribution
+        found = present.components_of(self._learnt, part.rows, self.n_jobs)
+        shaped = part.merged(prediction.mixture_of(found, latent))
+        mixture: Distribution = shaped
         if self._is_transformed:
-            shaped, plain = prediction.predict_dist_and_moments(self.network_, part.rows, latent, self.n_jobs)
-            by_output = self.n_outputs_ > 1
-            mixture = TransformedMixture(part.merged(shaped), tuple(self.targets_), part.merged(plain), by_output)
-        else:
-            mixture = part.merged(self.network_.predict_dist(part.rows, latent, n_jobs=self.n_jobs))
+            plain = part.merged(prediction.plain_mixture_of(found, latent))
+            mixture = TransformedMixture(shaped, tuple(self.targets_), plain, by_output=self.n_outputs_ > 1)
         return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
@@ -252,7 +241,7 @@ class NetworkModel(Regressor):
         if output >= now.n_outputs_:
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
-            return explain(now._learnt, rows, output, n_rows, now.row_numbers_)
+            return explain(now._frozen(), rows, output, n_rows, now.row_numbers_)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
@@ -266,10 +255,10 @@ class NetworkModel(Regressor):
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
-            completed = self._completed(X)
-            parts = [
-                part.averaged(prediction.average(self.network_, part.rows, value, self.n_jobs)) for part in completed
-            ]
+            parts = []
+            for part in self._completed(X):
+                routed = present.routed_of(self._learnt, part.rows, self.n_jobs)
+                parts.append(part.averaged(prediction.averaged(routed, part.rows, value, self.n_jobs)))
         return np.concatenate(parts)
 
     def _completed(self, X: Any) -> list[CompletedRows]:
@@ -277,49 +266,52 @@ class NetworkModel(Regressor):
         return [self._complete(rows) for rows in self._rows(X)]
 
     def _complete(self, rows: Array) -> CompletedRows:
-        categories = [j for j, count in enumerate(self.columns_.level_counts) if count > 2]
-        if categories:
-            cut = {axis for _, box, _ in self.network_.responsibilities() for axis, _, _ in box.sides}
-            categories = [j for j in categories if j in cut]
-        return CompletedRows.of(rows, self.X_train_, categories)
+        levels = self.columns_.level_counts
+        cut = cut_categories(levels, self.network_) if any(count > 2 for count in levels) else []
+        return CompletedRows.of(rows, self.X_train_, cut)
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)
-        return self._batches(X, self._learnt.units)
+        return self._batches(X, present.units_of(self._learnt))
+
+    def _frozen(self) -> Learnt:
+        check_is_fitted(self)
+        return present.as_networks(self._learnt, self.n_jobs)
+
+    def _remembered(self) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        return present.remembered(self._learnt)
 
     # What was learnt
 
     @property
     def network_(self) -> Node:
         """The posterior network, in the units of X and y: it predicts and samples what the model does."""
-        check_is_fitted(self)
-        return self._learnt.network
+        return self._frozen().network
 
     @property
     def X_train_(self) -> Array:  # noqa: N802 - as in scikit-learn
         """Rows learnt from, (n, d), in the order in which they came."""
-        check_is_fitted(self)
-        return self._learnt.X
+        return self._remembered()[0]
 
     @property
     def y_train_(self) -> Array:
         """Outputs learnt from, in the form of y; NaN where one was missing."""
-        check_is_fitted(self)
-        Y = self._learnt.Y
+        Y = self._remembered()[1]
         return self._shaped(np.stack([of.inverse(Y[:, k]) for k, of in enumerate(self.targets_)], axis=1))
 
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
         """The learnt shape of each output's noise."""
         check_is_fitted(self)
-        return self._learnt.noise_shapes
+        return present.noise_shapes_of(self._learnt, self.n_jobs)
 
     @property
     def outliers_(self) -> Indices:
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
         check_is_fitted(self)
         now = self._snapshot()
-        own_noise = now._learnt.own_noise
+        own_noise = present.own_noise_of(now._learnt)
         if own_noise is None:
             return np.empty((0, 2), dtype=np.intp)
         rows, outputs = np.nonzero(~np.isnan(own_noise))
@@ -338,13 +330,15 @@ class NetworkModel(Regressor):
         check_is_fitted(self)
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         repeats = getattr(self, "row_repeats_", None)
-        n_given = self.X_train_.shape[0] if repeats is None else repeats.size
-        return repeated(np.delete(np.arange(n_given + left_out.size), left_out), repeats)
+        numbers, n_ever = present.numbers_of(self._learnt)
+        n_given = n_ever if repeats is None else repeats.size
+        return repeated(np.delete(np.arange(n_given + left_out.size), left_out), repeats)[numbers]
 
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
-        evidence = float(self.network_.log_evidence)
+        check_is_fitted(self)
+        evidence = present.log_evidence_of(self._learnt)
         if self._is_transformed:
             Y = self.y_train_.reshape(-1, self.n_outputs_)
             evidence += float(sum(np.nansum(of.log_slope(Y[:, k])) for k, of in enumerate(self.targets_)))
@@ -357,29 +351,4 @@ class NetworkModel(Regressor):
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
         what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
-        records, shapes = [], self.noise_shapes_
-        for leaf, box, weight in self.network_.responsibilities():
-            low, high = box.corners(self.X_train_.shape[1])
-            table = leaf.kernel.parameters
-            records.append(
-                {
-                    "low": low.tolist(),
-                    "high": high.tolist(),
-                    "output": leaf.output,
-                    "rows": leaf.gp.n_own,
-                    "context_rows": leaf.gp.n_context,
-                    "kernel": leaf.label,
-                    "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
-                    "identities": [asdict(identity) for identity in table.identities],
-                    "noise_std": float(np.sqrt(leaf.noise_variance * shapes[leaf.output].variance)),
-                    "log_evidence": leaf.log_evidence,
-                    "weight": weight,
-                }
-            )
-        return records
-
-
-def _kernel_names(labels: Sequence[str], prior: Node) -> list[str]:
-    """Labels of the kernels asked for, then of simpler ones that experts of a small set have."""
-    used = [node.label for node in distinct_nodes(prior) if isinstance(node, Leaf)]
-    return list(dict.fromkeys([*labels, *used]))
+        return present.region_records(self.network_, self.noise_shapes_, self.X_train_.shape[1])

@@ -1,13 +1,13 @@
-"""The estimators with a network: ``SPNGPRegressor`` and ``GPRegressor``."""
+"""``SPNGPRegressor``: the estimator with a mixture of local experts."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
@@ -16,10 +16,11 @@ from spngp._support.types import RandomState
 from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
-from spngp.estimators.scaling import check_inputs, check_outputs
+from spngp.estimators.present import events_of, numbers_of
 from spngp.estimators.targets import check_target, transformed
+from spngp.estimators.updates import forgotten, updated
 from spngp.kernels import Parameter
-from spngp.learning import add_rows, defaults
+from spngp.learning import defaults
 from spngp.structure import Compact, EqualWidth, RandomAxes, Strategy
 
 # Defaults. Beside a strategy object any other value is an error, as the object has its own.
@@ -218,7 +219,10 @@ class SPNGPRegressor(NetworkModel):
             Known variance of the measurement of each output, in the squared units of y. It is added to the noise that
             is learnt. Predictions are of new observations with the learnt noise alone.
         """
-        request = Request(
+        return self._fit(X, y, self._request(), sample_weight, y_variance)
+
+    def _request(self) -> Request:
+        return Request(
             kernels=self.kernels,
             default_kernels=defaults.default_kernels,
             strategy=self._strategy(),
@@ -233,7 +237,6 @@ class SPNGPRegressor(NetworkModel):
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
         )
-        return self._fit(X, y, request, sample_weight, y_variance)
 
     def _strategy(self) -> Strategy:
         size, structure = self.max_leaf_size, self.structure
@@ -252,120 +255,57 @@ class SPNGPRegressor(NetworkModel):
         return structure
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
-        """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
+        """Add rows, exactly, in milliseconds: as if all rows had come at once, given the structure.
 
-        The first call is a ``fit``. Later calls
+        The first call is a ``fit``, and may bring a single row. Later calls
 
-        - keep its units, regions and parameters, and its verdicts on its own outputs;
-        - judge all outputs added since then anew, as in a fit, by the rows that their region now has. If more than one
-          and more than a tenth of a region's added outputs would be in doubt, the data have changed there, and all are
-          trusted;
-        - learn the shape of the noise again from all rows.
+        - add each row to its region; all other regions stay untouched, and learn of it when they next predict;
+        - judge all outputs of the regions touched that came after the fit anew, as in a fit. If more than one and more
+          than a tenth of them would be in doubt, the data have changed there, and all are trusted;
+        - then look after the structure: cut a region that has grown too large, learn a region again that has grown by
+          half or that drifts, and everything again while the set is small (:mod:`spngp.streaming.upkeep`).
+          ``events_`` lists these changes.
 
-        So the model does not depend on the batches in which rows were added. Evidence, weights and predictions are
-        exact, given the parameters, the regions and the noise of each row.
+        Evidence, weights and predictions are exact, given the parameters, the regions, how far each region sees, and
+        the noise of each row; they do not depend on the order or the batches in which rows came.
+
+        Where rows have a known ``y_variance``, regions and parameters stay, and all regions are given their rows anew.
 
         Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
-        is that of the model before or after an update.
+        is that of the model before or after an update. If an update fails, the model stays as it was.
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
                 return self.fit(X, y, sample_weight, y_variance)
-            n_new, n_before = len(y), self._learnt.X.shape[0]
+            n_new, n_before = len(y), numbers_of(self._learnt)[1]
             X, Y, variances = self._to_learn(X, y, sample_weight, y_variance, reset=False)
             check_target(self.target, variances is not None)
-            Y = transformed(Y, self.targets_)
-            check_inputs(X, self._learnt.units)
-            check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
-            # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
-            rng = np.random.default_rng(0)
-            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs, variances)
+            self._learnt, labels = updated(self, X, transformed(Y, self.targets_), self._request(), variances)
             self._note_counts(as_counts(sample_weight, n_new), n_new, n_before)
+            if labels is not None:
+                self.kernel_names_ = labels
         return self
 
+    def forget(self, *, rows: Any = None, older_than: int | None = None, keep_last: int | None = None) -> Self:
+        """Forget rows, exactly: as if they had never come, given the structure.
 
-class GPRegressor(NetworkModel):
-    """The traditional Gaussian process: one exact GP on all rows. Cost grows as n³.
-
-    Parameters
-    ----------
-    kernel : kernel, optional
-        spngp's or scikit-learn's, in the units of X and y. By default a squared exponential with one length-scale per
-        input, which is learnt on standardised rows.
-    hyperparameters : {"tied", "fixed"}
-        "tied": learnt, by maximising the evidence. "fixed": the values that the kernel was given.
-    noise_variance, noise_shape, outliers, target, columns, unknown, n_jobs, random_state, verbose
-        As in :class:`SPNGPRegressor`.
-
-    Examples
-    --------
-    >>> from spngp import GPRegressor, datasets
-    >>> data = datasets.load("motorcycle")
-    >>> model = GPRegressor(random_state=0).fit(data.X, data.Y[:, 0])
-    >>> model.predict([[20.0]]).shape
-    (1,)
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": "no_validation",
-        "hyperparameters": [Words("tied", "fixed")],
-        "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
-        "noise_shape": [Words("learnt", "gaussian")],
-        "outliers": [Words("doubt", "trust")],
-        "target": "no_validation",
-        "columns": [dict, None],
-        "unknown": [Words("prior", "error")],
-        "n_jobs": [Integral, None],
-        "random_state": "no_validation",
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        hyperparameters: str = "tied",
-        noise_variance: float | Parameter | None = None,
-        noise_shape: str = "learnt",
-        outliers: str = "doubt",
-        target: Any = None,
-        columns: dict[str, Any] | None = None,
-        unknown: str = "prior",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.hyperparameters = hyperparameters
-        self.noise_variance = noise_variance
-        self.noise_shape = noise_shape
-        self.outliers = outliers
-        self.target = target
-        self.columns = columns
-        self.unknown = unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
-        """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output.
-
-        ``sample_weight`` and ``y_variance`` are those of :class:`SPNGPRegressor`.
+        Parameters
+        ----------
+        rows : array-like of int, optional
+            Numbers of rows, as in ``row_numbers_``.
+        older_than : int, optional
+            All rows with a smaller number.
+        keep_last : int, optional
+            All rows but so many that came last: a sliding window, if it is called after every update.
         """
-        request = Request(
-            kernels=self.kernel,
-            default_kernels=defaults.traditional_kernels,
-            strategy=Compact(np.iinfo(np.intp).max),
-            searches=False,
-            chooses_cuts=False,
-            hyperparameters=self.hyperparameters,
-            overlap=0.0,
-            margin=None,
-            noise_variance=self.noise_variance,
-            noise_shape=self.noise_shape,
-            outliers=self.outliers,
-            memory_limit=np.inf,
-            n_jobs=self.n_jobs,
-        )
-        return self._fit(X, y, request, sample_weight, y_variance)
+        check_is_fitted(self)
+        with lock_of(self):
+            self._learnt = forgotten(self, rows, older_than, keep_last)
+        return self
+
+    @property
+    def events_(self) -> list[dict[str, Any]]:
+        """Changes of the structure since the fit: after how many rows, what was done, why, and to which region."""
+        check_is_fitted(self)
+        events = events_of(self._learnt)
+        return [{"rows": event.rows, "kind": event.kind, "reason": event.reason} for event in events]

@@ -90,6 +90,11 @@ class ExactGP(Prior):
         return n, d
 
     @property
+    def rows_seen(self) -> tuple[Array, Array]:
+        """What it was conditioned on: rows and outputs, own ones first, then context."""
+        return self._X, self._y
+
+    @property
     def noise_is_even(self) -> bool:
         """Whether all own rows have the same noise, none a weight other than one."""
         return self._repeats is None or float(self._repeats.counts.sum()) == self.n_own

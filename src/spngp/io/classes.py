@@ -26,6 +26,8 @@ CLASSES: dict[str, str] = {
     "BayesianCommitteeMachine": "spngp.estimators.committees",
     "RobustBayesianCommitteeMachine": "spngp.estimators.committees",
     "Learnt": "spngp.learning",
+    "Upkeep": "spngp.learning.upkeep",
+    "Event": "spngp.learning.upkeep",
     "Affine": "spngp.network.units",
     "Units": "spngp.network.units",
     "NoiseShape": "spngp.noise",

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.kernels import Kernel
 
 # Attributes that are read later: nearly all of a file's bytes.
 READ_LATER = ("_X", "_y", "_L", "_alpha")
@@ -70,6 +72,18 @@ class StoredGP(ExactGP):
     def attributes(self) -> dict[str, Any]:
         """Everything a plain GP would hold, in its order."""
         return {name: getattr(self, name) for name in self._attributes}
+
+    def with_theta(self, theta: Array) -> ExactGP:
+        """A plain GP: the prior with the free parameters set to exp(theta)."""
+        return self._prior().with_theta(theta)
+
+    def with_kernel(self, kernel: Kernel) -> ExactGP:
+        """A plain GP: the prior with another kernel and the same noise."""
+        return self._prior().with_kernel(kernel)
+
+    def _prior(self) -> ExactGP:
+        """What both begin with, without reading rows, which they forget."""
+        return _plain({name: self.__dict__[name] for name in self._attributes if name not in READ_LATER})
 
     def __reduce__(self) -> Any:
         return _plain, (self.attributes(),)

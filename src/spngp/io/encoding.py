@@ -16,6 +16,7 @@ from spngp.io.classes import CLASSES, SKLEARN, SKLEARN_KERNELS, Reference, class
 from spngp.io.deferred import StoredGP
 from spngp.io.header import DTYPES
 from spngp.io.lean import Again, Lean, Rows, Taken
+from spngp.streaming import Living, frozen
 
 # Bytes. Arrays up to this size are joined into one array per type: separate header entries would be longer than they.
 _SMALL = 1024
@@ -142,6 +143,8 @@ def _is_inline(value: Any) -> bool:
 
 def _take_apart(value: Any, lean: Lean | None) -> tuple[str, Any]:
     """The type of a record and its contents, not yet referred to by position."""
+    if isinstance(value, Living):
+        return _take_apart(frozen(value), lean)
     if type(value) in (list, tuple, dict):
         return type(value).__name__, value
     if isinstance(value, slice):

@@ -20,6 +20,7 @@ from spngp.learning import Learnt
 from spngp.network import Leaf
 from spngp.network.placement import distinct_nodes
 from spngp.network.units import Units
+from spngp.streaming import Living, frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,7 @@ class Lean:
 
     def __init__(self, model: Any) -> None:
         learnt = vars(model).get("_learnt")
+        learnt = frozen(learnt) if isinstance(learnt, Living) else learnt
         self._rows: Rows | None = None
         self._predicting: set[int] | None = None
         if isinstance(learnt, Learnt):

@@ -1,4 +1,4 @@
-"""Learning: a plan turns rows into a posterior network, which more rows can then be added to exactly."""
+"""Learning: a plan turns rows into a posterior network, to which :mod:`spngp.streaming` adds rows."""
 
 from __future__ import annotations
 

@@ -6,8 +6,11 @@ import numpy as np
 
 from spngp._support.consistency import must, must_be_finite, must_be_positive, must_have_shape
 from spngp._support.memory import Budget
+from spngp.gp.consistency import check_inputs_of
 from spngp.learning.learnt import Learnt
+from spngp.learning.upkeep import Upkeep
 from spngp.network.consistency import check_network
+from spngp.network.placement import place
 
 _LARGEST_OVERLAP = 1e200  # context rows per own row: times any number of rows it is still a float
 
@@ -52,3 +55,36 @@ def check_learnt(learnt: Learnt) -> None:
             check_network(network, d, p)
     for tile in learnt.tiles:
         must(tile in boxes, "a tile must be a box of the network", tile)
+    must(len(learnt.tied) in (0, p), f"{p} outputs must have tied parameters each, or none", len(learnt.tied))
+    check_inputs_of((gp for gps in learnt.tied for gp in gps), d)
+    if learnt.upkeep is not None:
+        _check_upkeep(learnt, learnt.upkeep)
+
+
+def _check_upkeep(learnt: Learnt, upkeep: Upkeep) -> None:
+    """Raise an error unless what has happened since the fit fits the rows and the regions."""
+    (n, p), count = learnt.Y.shape, len(upkeep.boxes)
+    for array, shape, what in (
+        (upkeep.numbers, (n,), "numbers of rows"),
+        (upkeep.seen_noise, (n, p), "noise of rows"),
+        (upkeep.reaches, (count, 2), "reaches"),
+        (upkeep.noise, (count, p), "noise of regions"),
+        (upkeep.counts, (count, 3), "counts"),
+    ):
+        must_have_shape(array, shape, what)
+    ascending = upkeep.numbers[0] >= 0 and (np.diff(upkeep.numbers) > 0).all() and upkeep.numbers[-1] < upkeep.n_ever
+    must(ascending, f"numbers of rows must ascend from 0 to {upkeep.n_ever}", "others")
+    must(not np.isnan(upkeep.reaches).any(), "a reach must be a distance", "NaN")
+    must_be_positive(upkeep.seen_noise, "noise of rows", ">= 0")
+    must_be_positive(upkeep.noise, "noise of regions", ">= 0")
+    must_be_positive(upkeep.counts, "counts", ">= 0")
+    must_be_positive([upkeep.n_learnt, *upkeep.shaped], "counts of rows", ">= 0")
+    leaves = {item.box for item in place(learnt.prior) if not item.children}
+    must(set(upkeep.boxes) == leaves and len(leaves) == count, "regions must be the boxes of leaves", count)
+    as_many = len(upkeep.surprises) == count and all(len(scores) == p for scores in upkeep.surprises)
+    must(as_many, "regions must have surprises, one list per output", len(upkeep.surprises))
+    within = all(((s > 0) & (s < 1)).all() and s.ndim == 1 for scores in upkeep.surprises for s in scores)
+    must(within, "surprises must be between 0 and 1", "others")
+    sizes = [[(gp.theta.size,) * 2 for gp in gps] for gps in learnt.tied]
+    known = [[curvature.shape for curvature in gps] for gps in upkeep.curvatures]
+    must(known in ([], sizes), "curvatures must be those of the tied parameters", known)

@@ -1,4 +1,4 @@
-"""From rows to a posterior network: ``learn`` is a fit, ``add_rows`` the update with more rows."""
+"""From rows to a posterior network: ``learn`` is a fit, ``add_rows`` the update where outputs have known variances."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, withou
 from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
 from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
-from spngp.learning.noise_shapes import Surprises, noise_shapes
+from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.plan import Plan
+from spngp.learning.surprises import surprise_variances
 from spngp.learning.tied import Tied, learn_again, learn_tied
 from spngp.network import Leaf, Node
 from spngp.network.rescaling import in_units
@@ -130,6 +131,7 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         noise_shapes=[GAUSSIAN] * Y.shape[1],
         negligible=_NEGLIGIBLE if free else 0.0,
         variances=None if plan.variances is None else plan.variances * plan.units.outputs.scale**2,
+        tied=tied.gps,
     )
 
 
@@ -181,13 +183,14 @@ def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
 def _in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
     """``learnt`` with the network that predicts: in the units of the user, with the shape of each output's noise."""
     shapes = _noise_shapes(learnt, rng, n_jobs)
-    surprises = Surprises.of(learnt.seeing, learnt.Y, learnt.output_spreads) if learnt.learns_noise_shape else None
+    variances = surprise_variances(learnt.seeing, learnt.output_spreads) if learnt.learns_noise_shape else None
+    learnt = replace(learnt, noise_shapes=shapes, surprise_variances=variances)
+    surprises = learnt.surprises(learnt.Y)
 
     def shape_of(leaf: Leaf) -> NoiseShape:
-        shape = shapes[leaf.output]
-        return shape if surprises is None else surprises.added_to(shape, leaf)
+        return surprises.added_to(shapes[leaf.output], leaf.output, leaf.noise_variance)
 
-    return replace(learnt, noise_shapes=shapes, network=in_units(learnt.seeing, learnt.units, shape_of))
+    return replace(learnt, network=in_units(learnt.seeing, learnt.units, shape_of))
 
 
 def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> list[NoiseShape]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from spngp._support.memory import Budget
 from spngp._support.types import Array, Indices
 from spngp.box import Box
+from spngp.gp.exact import ExactGP
+from spngp.learning.surprises import Surprises
+from spngp.learning.upkeep import Upkeep
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
 from spngp.network.pruning import prune
@@ -17,7 +20,7 @@ from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
 
 # Posterior probability below which an expert gets no context rows: they would be costly and change hardly anything.
-_LEAST_WEIGHT = 0.01
+LEAST_WEIGHT = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,13 @@ class Learnt:
     negligible : float
         Probability of all alternatives together that ``seeing`` goes without; ``own`` has them all, so that rows that
         are added may bring any of them back.
+    surprise_variances : ndarray, optional
+        For each output, the variance of a surprise; None if there are none.
+    tied : list of list of ExactGP
+        For each output, one prior per kernel with the tied parameters: experts of regions that are cut or learnt again
+        later start from them.
+    upkeep : Upkeep, optional
+        What has happened since the fit; None if nothing has.
     """
 
     X: Array
@@ -90,11 +100,18 @@ class Learnt:
     own_noise: Array | None = None
     negligible: float = 0.0
     variances: Array | None = None
+    surprise_variances: Array | None = None
+    tied: list[list[ExactGP]] = field(default_factory=list)
+    upkeep: Upkeep | None = None
 
     def with_rows_in(self, order: Indices) -> Learnt:
         """The same with its rows in another order, such as that in which they came."""
         own_noise, variances = (None if part is None else part[order] for part in (self.own_noise, self.variances))
         return replace(self, X=self.X[order], Y=self.Y[order], own_noise=own_noise, variances=variances)
+
+    def surprises(self, Y: Array) -> Surprises:
+        """What may surprise after the outputs Y, of which NaN are missing."""
+        return Surprises((~np.isnan(Y)).sum(axis=0), self.surprise_variances)
 
     def known_variances(self, n_rows: int) -> Array | None:
         """Known variances of the outputs of the first rows, in the units of learning; zero for rows without."""
@@ -170,7 +187,7 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         X,
         Y,
         context,
-        least_weight=_LEAST_WEIGHT,
+        least_weight=LEAST_WEIGHT,
         own_noise=learnt.own_noise,
         variances=learnt.known_variances(X.shape[0]),
         n_jobs=n_jobs,

@@ -46,11 +46,11 @@ def distinct_nodes(root: Node) -> list[Node]:
     return order
 
 
-def place(root: Node) -> list[Placed]:
-    """Every node with its box once, children before parents, the root last."""
+def place(root: Node, box: Box = Box.EVERYWHERE) -> list[Placed]:
+    """Every node with its box once, children before parents, the root last; the root stands in ``box``."""
     placed: list[Placed] = []
     position: dict[tuple[int, Box], int] = {}
-    stack: list[tuple[Node, Box, tuple[Box, ...] | None]] = [(root, Box.EVERYWHERE, None)]
+    stack: list[tuple[Node, Box, tuple[Box, ...] | None]] = [(root, box, None)]
     while stack:
         node, box, boxes = stack.pop()
         key = (id(node), box)

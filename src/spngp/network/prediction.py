@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
@@ -88,16 +88,17 @@ def route_to_leaves(root: Node, X: Array) -> Routed:
 
 def most_components(root: Node, X: Array) -> int:
     """The largest number of leaves that predict one row of X and one output."""
-    return _most(_slots(route_to_leaves(root, X)))
+    routed = route_to_leaves(root, X)
+    return _most(_slots(routed.rows, routed.columns, routed.shape))
 
 
-def _slots(routed: Routed) -> list[Indices]:
+def _slots(rows: Sequence[Indices], columns: Sequence[int], shape: tuple[int, int]) -> list[Indices]:
     """For each leaf, its place among the components of the mixture at each of its rows."""
-    used = np.zeros(routed.shape, dtype=np.intp)
+    used = np.zeros(shape, dtype=np.intp)
     slots = []
-    for rows, column in zip(routed.rows, routed.columns, strict=True):
-        slots.append(used[rows, column])
-        used[rows, column] += 1
+    for own, column in zip(rows, columns, strict=True):
+        slots.append(used[own, column])
+        used[own, column] += 1
     return slots
 
 
@@ -134,24 +135,46 @@ class Components(NamedTuple):
 def components(root: Node, X: Array, n_jobs: int | None) -> Components:
     """The components at each row: one per leaf whose box holds it; a log weight of −inf marks an empty place."""
     routed = route_to_leaves(root, X)
-    slots = _slots(routed)
-    shape = (*routed.shape, _most(slots))
-    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(leaf.noise_shape for leaf in routed.leaves))}
+
+    def predict(i: int) -> tuple[Array, Array]:
+        return routed.leaves[i].predict(X[routed.rows[i]])
+
+    noise = [(leaf.noise_variance, leaf.noise_shape) for leaf in routed.leaves]
+    return gathered(routed.rows, routed.columns, routed.log_weights, routed.shape, noise, predict, n_jobs)
+
+
+def gathered(
+    rows: Sequence[Indices],
+    columns: Sequence[int],
+    log_weights: Sequence[float],
+    shape: tuple[int, int],
+    noise: Sequence[tuple[float, NoiseShape]],
+    predict: Callable[[int], tuple[Array, Array]],
+    n_jobs: int | None,
+) -> Components:
+    """The components at each row, from leaves that are known by their place in these lists.
+
+    ``rows``, ``columns``, ``log_weights`` and ``shape`` are those of :class:`Routed`, ``noise`` is the variance and the
+    shape of each leaf's noise, and ``predict(i)`` gives mean and latent variance of leaf i at its rows.
+    """
+    slots = _slots(rows, columns, shape)
+    filled = (*shape, _most(slots))
+    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(noise_shape for _, noise_shape in noise))}
     found = Components(
-        log_weights=np.full(shape, -np.inf),
-        means=np.zeros(shape),
-        latent_variances=np.ones(shape),
-        noise_variances=np.zeros(shape),
-        noise_shapes=np.zeros(shape, dtype=np.intp),
+        log_weights=np.full(filled, -np.inf),
+        means=np.zeros(filled),
+        latent_variances=np.ones(filled),
+        noise_variances=np.zeros(filled),
+        noise_shapes=np.zeros(filled, dtype=np.intp),
         shapes=tuple(shapes) or (GAUSSIAN,),
     )
 
     def predict_leaf(i: int) -> None:
-        where, leaf = (routed.rows[i], routed.columns[i], slots[i]), routed.leaves[i]
-        found.means[where], found.latent_variances[where] = leaf.predict(X[routed.rows[i]])
-        found.noise_variances[where] = leaf.noise_variance
-        found.log_weights[where] = routed.log_weights[i]
-        found.noise_shapes[where] = shapes[leaf.noise_shape]
+        where = (rows[i], columns[i], slots[i])
+        found.means[where], found.latent_variances[where] = predict(i)
+        found.noise_variances[where] = noise[i][0]
+        found.log_weights[where] = log_weights[i]
+        found.noise_shapes[where] = shapes[noise[i][1]]
 
     map_leaves(predict_leaf, range(len(slots)), n_jobs)
     return found
@@ -159,30 +182,33 @@ def components(root: Node, X: Array, n_jobs: int | None) -> Components:
 
 def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> GaussianMixture:
     """The mixture at each row, of the function or of a new observation."""
-    found = components(root, as_rows(X), n_jobs)
-    log_weights, means, variances = found[:3] if latent else found.observed()
-    if means.shape[1] == 1:
-        return GaussianMixture(log_weights[:, 0], means[:, 0], variances[:, 0])
-    return GaussianMixture(log_weights, means, variances)
+    return mixture_of(components(root, as_rows(X), n_jobs), latent)
 
 
-def predict_dist_and_moments(
-    root: Node, X: Array, latent: bool, n_jobs: int | None
-) -> tuple[GaussianMixture, GaussianMixture]:
-    """The mixture at each row, and one of the same mean and variance whose noise is Gaussian."""
-    found = components(root, X, n_jobs)
-    shaped = found[:3] if latent else found.observed()
+def mixture_of(found: Components, latent: bool) -> GaussianMixture:
+    """The mixture that components make, of the function or of a new observation."""
+    return _mixture(*(found[:3] if latent else found.observed()))
+
+
+def _mixture(*parts: Array) -> GaussianMixture:
+    """Of log weights, means and variances with an axis of outputs, which is dropped if there is one."""
+    return GaussianMixture(*(part[:, 0] if parts[1].shape[1] == 1 else part for part in parts))
+
+
+def plain_mixture_of(found: Components, latent: bool) -> GaussianMixture:
+    """A mixture of the same mean and variance as that of :func:`mixture_of`, whose noise is Gaussian."""
     widths = np.array([shape.variance for shape in found.shapes])[found.noise_shapes]
     noise = 0.0 if latent else found.noise_variances * widths
-    plain = (found.log_weights, found.means, found.latent_variances + noise)
-    one = found.means.shape[1] == 1
-    mixtures = [GaussianMixture(*(part[:, 0] if one else part for part in parts)) for parts in (shaped, plain)]
-    return mixtures[0], mixtures[1]
+    return _mixture(found.log_weights, found.means, found.latent_variances + noise)
 
 
 def average(root: Node, X: Array, value: Value, n_jobs: int | None = None) -> Array:
     """Average of ``value(leaf, rows)`` over the leaves whose boxes hold each row, by weight; shape (n, outputs)."""
-    routed = route_to_leaves(root, X)
+    return averaged(route_to_leaves(root, X), X, value, n_jobs)
+
+
+def averaged(routed: Routed, X: Array, value: Value, n_jobs: int | None = None) -> Array:
+    """The same over leaves that are known already."""
     parts = map_leaves(lambda i: value(routed.leaves[i], X[routed.rows[i]]), range(len(routed.leaves)), n_jobs)
     total = np.zeros(routed.shape)
     for part, rows, column, log_weight in zip(parts, routed.rows, routed.columns, routed.log_weights, strict=True):

@@ -51,6 +51,15 @@ class RowNoise:
             if covered.all():
                 self._tied.add(key)
 
+    @property
+    def tied(self) -> list[tuple[int, float]]:
+        """Outputs and noise variances that leaves on all rows share."""
+        return sorted(self._tied)
+
+    def local(self, output: int) -> Array:
+        """The variance of the noise of every row, as the experts of its region know it."""
+        return self._local[output]
+
     def seen_by(self, leaf: Leaf, rows: Indices) -> Array | None:
         """What a leaf takes for the variance of the noise of these rows; none if it is its own throughout."""
         tied = (leaf.output, leaf.noise_variance) in self._tied

@@ -3,13 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from spngp._support.types import Array, Indices
+from spngp._support.types import Array, Indices, Mask
 from spngp.network import Box
 
+_EXCESS = 0.1  # share of the rows wanted that equal rows may add to them
 _FIRST = 8  # rows of the nearest tiles that are looked at first, per row wanted, to bound the search
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a leaf sees: a rule that depends on a row alone, not on the other rows or their order.
+
+    Attributes
+    ----------
+    squared : float
+        Squared distance from the box, in the metric, up to which rows are context.
+    key : float
+        Of rows at exactly this distance, those with a :func:`row_keys` up to this one are.
+    """
+
+    squared: float
+    key: float = 1.0
+
+    def sees(self, box: Box, W: Array, scales: Array) -> Mask:
+        """Which rows lie in the box or within reach of it."""
+        squared = squared_distances(box, W, scales)
+        seen = np.asarray(squared <= self.squared)
+        if self.key < 1.0:
+            at = np.flatnonzero(squared == self.squared)
+            seen[at] = row_keys(W[at]) <= self.key
+        return np.asarray(seen | box.contains(W))
+
+
+def squared_distances(box: Box, W: Array, scales: Array) -> Array:
+    """Squared distance of each row from a box, in the metric; zero inside."""
+    squared = np.zeros(W.shape[0])
+    for axis, low, high in box.sides:
+        values = W[:, axis]
+        gap = np.maximum(np.maximum(low - values, values - high), 0.0)
+        gap /= scales[axis]
+        squared += np.square(gap, out=gap)
+    return squared
+
+
+def row_keys(W: Array) -> Array:
+    """A number between 0 and 1 for each row, as good as random, that depends on its values alone."""
+    bits = np.ascontiguousarray(W).view(np.uint64)
+    mixed = np.full(W.shape[0], 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for j in range(W.shape[1]):
+        mixed = (mixed ^ bits[:, j]) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def nearest(squared: Array, W: Array, wanted: int) -> tuple[Indices, Reach]:
+    """Positions of the ``wanted`` rows with the smallest squared distances, nearest first, and how far that reaches.
+
+    Among equal distances, keys decide. Rows that are equal go together, so there may be up to a tenth more, or fewer.
+    If there are fewer rows than wanted, all of them are within reach.
+    """
+    if squared.size <= wanted:
+        return np.argsort(squared, kind="stable"), Reach(np.inf)
+    farthest = float(np.partition(squared, wanted - 1)[wanted - 1]) if wanted else -1.0
+    close = np.flatnonzero(squared <= farthest)
+    reach = Reach(farthest)
+    if close.size > wanted:
+        at = close[squared[close] == farthest]
+        keys = row_keys(W[at])
+        n_missing = wanted - (close.size - at.size)
+        last = float(np.partition(keys, n_missing - 1)[n_missing - 1])
+        if int((keys <= last).sum()) > n_missing + _EXCESS * wanted:  # rows that are equal go together: none of them
+            last = float(np.max(keys[keys < last], initial=-1.0))
+        reach = Reach(farthest, last)
+        close = np.concatenate([close[squared[close] < farthest], at[keys <= reach.key]])
+    return close[np.argsort(squared[close], kind="stable")], reach
 
 
 class NearestContext:
@@ -43,7 +114,7 @@ class NearestContext:
         share: float,
         most: int | None = None,
     ) -> None:
-        self._own, self._scales, self._share, self._most = rows, scales, share, most
+        self._X, self._own, self._scales, self._share, self._most = X, rows, scales, share, most
         occupied = [rows[tile] for tile in tiles if rows[tile].size]
         self._order = np.concatenate(occupied) if occupied else np.empty(0, dtype=np.intp)
         self._columns = np.ascontiguousarray(X[self._order].T)  # tile by tile, axis by axis
@@ -52,27 +123,35 @@ class NearestContext:
         self._starts: Indices = self._stops - sizes
         self._low = np.minimum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns
         self._high = np.maximum.reduceat(self._columns, self._starts, axis=1) if occupied else self._columns
-        self._found: dict[Box, Indices] = {}  # by box, as every kernel and output asks for the same ones
+        # by box, as every kernel and output asks for the same ones
+        self._found: dict[Box, tuple[Indices, Reach]] = {}
 
     def __call__(self, box: Box) -> Indices:
         """Indices of the context rows of a box, nearest first."""
+        return self._searched(box)[0]
+
+    def reach(self, box: Box) -> Reach:
+        """How far from a box its context rows reach."""
+        return self._searched(box)[1]
+
+    def _searched(self, box: Box) -> tuple[Indices, Reach]:
         if box not in self._found:
             self._found[box] = self._nearest(box)
         return self._found[box]
 
-    def _nearest(self, box: Box) -> Indices:
+    def _nearest(self, box: Box) -> tuple[Indices, Reach]:
         wanted = round(self._share * self._own[box].size)
         wanted = wanted if self._most is None else min(wanted, self._most)
         if wanted == 0 or not box.sides:
-            return np.empty(0, dtype=np.intp)
+            return np.empty(0, dtype=np.intp), Reach(-1.0)
         bounds = self._squared_gaps(box, self._low, self._high)
         radius = self._squared_radius(box, bounds, wanted)
         near = np.flatnonzero(bounds <= radius)
         found, distances = self._outside(box, near[np.argsort(bounds[near], kind="stable")], radius)
-        if found.size > wanted:  # sorting all of them would take longer than the search
-            close = np.flatnonzero(distances <= np.partition(distances, wanted - 1)[wanted - 1])
-            found, distances = found[close], distances[close]
-        return found[np.argsort(distances, kind="stable")[:wanted]]
+        chosen, reach = nearest(distances, self._X[found], wanted)
+        if reach.squared == np.inf > radius:  # as many as wanted within the radius, but not all there are
+            reach = Reach(float(distances.max()))
+        return found[chosen], reach
 
     def _squared_radius(self, box: Box, bounds: Array, wanted: int) -> float:
         """A squared distance from the box within which the nearest tiles have at least ``wanted`` rows.

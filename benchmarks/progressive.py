@@ -1,0 +1,133 @@
+"""How good a model is as its rows come one at a time: each is predicted, then added.
+
+    python benchmarks/progressive.py                 # all parts; about half an hour on one core
+    python benchmarks/progressive.py --parts drift
+
+- trump: TrumpApproval of river, 1,001 rows, as they come. MAE of the predictions, and of river's own models.
+- kin40k: 10,000 training rows of Kin40K from nothing; at powers of two, RMSE and NLPD on its test rows of the model
+  that has come about, and of a batch fit of the same rows.
+- drift: noise that triples, or a function that changes, halfway through a stream; coverage of 95 % intervals and RMSE
+  over the last quarter, with and without a sliding window; leaves of 100 rows.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+from reporting import names, parser, print_head, print_row, run
+from spngp import SPNGPRegressor, datasets, metrics
+from spngp._support.types import Array
+
+_PARTS = ["trump", "drift", "kin40k"]
+
+
+def trump(n: int) -> None:
+    from river import datasets as river_datasets
+    from river import linear_model, neighbors, preprocessing
+
+    from spngp.adapters.river import SPNGPOnline
+
+    rows = list(river_datasets.TrumpApproval())[:n]
+    models = {
+        "SPNGPOnline()": SPNGPOnline(seed=0),
+        "BayesianLinearRegression()": linear_model.BayesianLinearRegression(),
+        "StandardScaler() | BayesianLinearRegression()": preprocessing.StandardScaler()
+        | linear_model.BayesianLinearRegression(),
+        "StandardScaler() | KNNRegressor()": preprocessing.StandardScaler() | neighbors.KNNRegressor(),
+    }
+    print(f"\nTrumpApproval, {len(rows)} rows\n")
+    print_head(["model", "MAE", "RMSE", "CPU s"])
+    for name, model in models.items():
+        start, errors = time.process_time(), []
+        for x, y in rows:
+            errors.append(model.predict_one(x) - y)
+            model.learn_one(x, y)
+        found = np.array(errors)
+        print_row([name, float(np.abs(found).mean()), float(np.sqrt((found**2).mean())), time.process_time() - start])
+
+
+def scores(model: SPNGPRegressor, X: Array, y: Array) -> tuple[float, float]:
+    """RMSE and NLPD."""
+    mixture = model.predict_dist(X)
+    return metrics.rmse(mixture, y), metrics.nlpd(mixture, y)
+
+
+def kin40k(n: int) -> None:
+    train, test = datasets.load("kin40k").classic_split()
+    X, y = train.X[:n], train.Y[:n, 0]
+    X_test, y_test = test.X[:5000], test.Y[:5000, 0]
+    spread = float(y.std())
+    print(f"\nKin40K, {n} rows from nothing, {y_test.size} test rows; RMSE and NLPD of outputs over their spread\n")
+    print_head(
+        ["rows", "RMSE stream", "RMSE batch", "ratio", "NLPD stream", "NLPD batch", "difference", "CPU s so far"]
+    )
+    model, took = SPNGPRegressor(random_state=0), 0.0
+    for i in range(n):
+        start = time.process_time()
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+        took += time.process_time() - start
+        if i + 1 >= 16 and ((i + 1) & i == 0 or i + 1 == n):
+            batch = SPNGPRegressor(random_state=0).fit(X[: i + 1], y[: i + 1])
+            (rmse, nlpd), (rmse_batch, nlpd_batch) = scores(model, X_test, y_test), scores(batch, X_test, y_test)
+            cells = [rmse / spread, rmse_batch / spread, rmse / rmse_batch, nlpd - np.log(spread)]
+            cells += [nlpd_batch - np.log(spread), nlpd - nlpd_batch, took]
+            print_row([i + 1, *map(float, cells)])
+
+
+def drifting(n: int, kind: str, seed: int) -> Iterator[tuple[Array, float]]:
+    """Two inputs; halfway the noise triples, or the function becomes another one."""
+    rng = np.random.default_rng(seed)
+    for i in range(n):
+        x, late = rng.uniform(-2.0, 2.0, 2), i >= n // 2
+        phase = 1.5 if late and kind == "function" else 0.0
+        noise = 0.3 if late and kind == "noise" else 0.1
+        yield x, float(np.sin(2.0 * x[0] + phase) + 0.5 * x[1] * np.cos(phase) + noise * rng.standard_normal())
+
+
+def drift(n: int, n_seeds: int) -> None:
+    window = min(2000, n // 4)
+    print(f"\nDrift halfway, {n} rows; the last quarter\n")
+    print_head(["what changes", "window", "seed", "95 % interval holds", "RMSE", "events", "CPU ms a row"])
+    for kind in ("noise", "function"):
+        for kept in (None, window):
+            for seed in range(n_seeds):
+                model = SPNGPRegressor(max_leaf_size=100, overlap=1, random_state=0)
+                inside, squares = [], []
+                start = time.process_time()
+                for i, (x, y) in enumerate(drifting(n, kind, seed)):
+                    if i >= 3 * n // 4:
+                        mixture = model.predict_dist(x[np.newaxis])
+                        low, high = mixture.interval(0.95)
+                        inside.append(bool(low[0] <= y <= high[0]))
+                        squares.append((float(mixture.mean[0]) - y) ** 2)
+                    model.partial_fit(x[np.newaxis], np.array([y]))
+                    if kept is not None and i >= kept:
+                        model.forget(keep_last=kept)
+                took = 1e3 * (time.process_time() - start) / n
+                events = len(model.events_)
+                cells = [float(np.mean(inside)), float(np.sqrt(np.mean(squares))), events, took]
+                print_row([kind, kept or "none", seed, *cells])
+
+
+def main() -> None:
+    arguments = parser(__doc__)
+    arguments.add_argument("--parts", type=names, default=_PARTS)
+    arguments.add_argument("--rows", type=int, default=None, help="fewer rows than each part has by default")
+    arguments.add_argument("--seeds", type=int, default=2, help="of the drifting series")
+    given = arguments.parse_args()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # optimisations that stop early, with a handful of rows
+        if "trump" in given.parts:
+            trump(min(given.rows or 1001, 1001))
+        if "drift" in given.parts:
+            drift(given.rows or 8000, given.seeds)
+        if "kin40k" in given.parts:
+            kin40k(min(given.rows or 10_000, 10_000))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,210 @@
+"""A Cholesky factor that grows by rows at the end, and from which rows can be taken out.
+
+The triangle is kept in slabs of rows. Rows are appended in place, without copying what is there, and a solution reads
+every number once, by matrix products. Versions of a factor share slabs: an older one keeps seeing its first n rows.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from spngp._linalg.lapack import ONE, PLAIN, RIGHT, TRANSPOSED, UPPER, dtrsm, integer
+from spngp._linalg.square import NotPositiveDefiniteError
+from spngp._support.types import Array, Indices
+
+_SLAB = 64  # rows of a slab
+_PANEL = 16  # columns that are made triangular at once when rows are taken out
+_CLAIM = threading.Lock()  # two versions of a factor may grow in two threads at once
+
+
+class _Slab:
+    """Rows ``start`` to ``start + capacity`` of the triangle; the first ``filled`` of them are in use."""
+
+    __slots__ = ("address", "array", "filled", "start", "stride")
+
+    def __init__(self, start: int, capacity: int) -> None:
+        self.start, self.filled = start, 0
+        self.array = np.zeros((capacity, start + capacity))
+        self.stride = integer(start + capacity)
+        self.address: int = self.array.ctypes.data + 8 * start  # of the triangle at the diagonal
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (self.start, self.filled, self.array)
+
+    def copy(self, rows: int, capacity: int) -> _Slab:
+        """The first rows, in memory of its own."""
+        slab = _Slab(self.start, capacity)
+        slab.array[:rows, : self.start + rows] = self.array[:rows, : self.start + rows]
+        slab.filled = rows
+        return slab
+
+
+def _restored(start: int, filled: int, array: Array) -> _Slab:
+    slab = _Slab(start, array.shape[0])
+    slab.array[:], slab.filled = array, filled
+    return slab
+
+
+class GrowingFactor:
+    """The lower factor L of a covariance C = L Lᵀ. Immutable for its user; versions share memory.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp._linalg.growing import GrowingFactor
+    >>> factor, _, _ = GrowingFactor().extended(np.empty((0, 1)), np.array([[4.0]]))
+    >>> factor, below, _ = factor.extended(np.array([[2.0]]), np.array([[5.0]]))
+    >>> factor.dense()
+    array([[2., 0.],
+           [1., 2.]])
+    """
+
+    __slots__ = ("_slabs", "n")
+
+    def __init__(self, slabs: tuple[_Slab, ...] = (), n: int = 0) -> None:
+        self._slabs, self.n = slabs, n
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return GrowingFactor, (self._slabs, self.n)
+
+    @staticmethod
+    def of(L: Array) -> GrowingFactor:
+        """A copy of a factor that is there already, in half the memory; only the lower triangle of ``L`` is read."""
+        slabs, n = [], L.shape[0]
+        for start in range(0, n, _SLAB):
+            stop = min(start + _SLAB, n)
+            slab = _Slab(start, stop - start)
+            slab.array[:, :start] = L[start:stop, :start]
+            slab.array[:, start:] = np.tril(L[start:stop, start:stop])
+            slab.filled = stop - start
+            slabs.append(slab)
+        return GrowingFactor(tuple(slabs), n)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+        return sum(slab.array.nbytes for slab in self._slabs)
+
+    @property
+    def diagonal(self) -> Array:
+        """Diagonal of L."""
+        parts = [slab.array[:, slab.start :].diagonal() for slab in self._slabs]
+        return np.concatenate(parts)[: self.n] if parts else np.empty(0)
+
+    def dense(self) -> Array:
+        """L as a matrix, with zeros above its diagonal."""
+        L = np.zeros((self.n, self.n))
+        for slab in self._slabs:
+            rows = min(slab.array.shape[0], self.n - slab.start)
+            L[slab.start : slab.start + rows, : slab.start + rows] = slab.array[:rows, : slab.start + rows]
+        return L
+
+    def solve(self, B: Array) -> None:
+        """B ← L⁻¹B, for a C-ordered matrix with a row per row of L."""
+        for slab in self._slabs:
+            start = slab.start
+            rows = min(slab.array.shape[0], self.n - start)
+            part = B[start : start + rows]
+            if start:
+                part -= slab.array[:rows, :start] @ B[:start]
+            _solve_triangle(slab, rows, part, PLAIN)
+
+    def solve_transposed(self, B: Array) -> None:
+        """B ← L⁻ᵀB, for a C-ordered matrix with a row per row of L."""
+        for slab in reversed(self._slabs):
+            start = slab.start
+            rows = min(slab.array.shape[0], self.n - start)
+            part = B[start : start + rows]
+            _solve_triangle(slab, rows, part, TRANSPOSED)
+            if start:
+                B[:start] -= slab.array[:rows, :start].T @ part
+
+    def extended(self, cross: Array, gram: Array) -> tuple[GrowingFactor, Array, Array]:
+        """For the factor of C: that of [[C, cross], [crossᵀ, gram]], in O(n²m) for m new rows.
+
+        Returns the factor and the two parts of its new rows: (L⁻¹cross)ᵀ, and the triangle at the diagonal. Raises
+        NotPositiveDefiniteError if what C leaves unexplained of a new row is no more than a rounding error.
+        """
+        below = np.array(cross, order="C")
+        self.solve(below)
+        factor, triangle = self.extended_by(below, gram)
+        return factor, below, triangle
+
+    def extended_by(self, below: Array, gram: Array) -> tuple[GrowingFactor, Array]:
+        """As :meth:`extended`, for L⁻¹cross that is known already; returns the factor and the triangle."""
+        corner = gram - below.T @ below
+        rounding = (self.n + gram.shape[0]) * np.finfo(np.float64).eps * float(gram.diagonal().mean())
+        try:
+            single = corner.size == 1 and corner[0, 0] > 0.0  # a fraction of the overhead
+            triangle: Array = np.sqrt(corner) if single else np.asarray(np.linalg.cholesky(corner))
+        except np.linalg.LinAlgError:
+            raise _not_positive_definite(self.n + gram.shape[0]) from None
+        if not float(triangle.diagonal().min()) ** 2 > rounding:
+            raise _not_positive_definite(self.n + gram.shape[0])
+        return self._followed_by(below.T, triangle), triangle
+
+    def _followed_by(self, below: Array, triangle: Array) -> GrowingFactor:
+        """With these rows at the end."""
+        slabs, n, done = list(self._slabs), self.n, 0
+        while done < triangle.shape[0]:
+            used = n - slabs[-1].start if slabs else _SLAB
+            if used == _SLAB:
+                slabs.append(_Slab(n, _SLAB))
+                used = 0
+            rows = min(_SLAB - used, triangle.shape[0] - done)
+            with _CLAIM:
+                slab = slabs[-1]
+                if slab.filled != used or slab.array.shape[0] < used + rows:  # another version has rows here, or full
+                    slabs[-1] = slab = slab.copy(used, _SLAB)
+                slab.filled = used + rows
+            place = slab.array[used : used + rows]
+            place[:, : self.n] = below[done : done + rows]
+            place[:, self.n : n + rows] = triangle[done : done + rows, : done + rows]
+            n, done = n + rows, done + rows
+        return GrowingFactor(tuple(slabs), n)
+
+    def without(self, gone: Indices) -> GrowingFactor:
+        """The factor of C without some rows and columns, in O(n²) for each row that is gone.
+
+        What is left of L by rows still has the columns of the rows that are gone. Turning these into the others, from
+        left to right, keeps L Lᵀ (only additions of squares, so nothing is lost by rounding).
+        """
+        L = self.dense()
+        kept = np.ones(self.n, dtype=bool)
+        kept[gone] = False
+        A, V = L[np.ix_(kept, kept)], L[np.ix_(kept, ~kept)]
+        n = A.shape[0]
+        first = int(np.min(gone)) if gone.size else n  # rows before the first one gone stay as they are
+        for start in range(first, n, _PANEL):
+            stop = min(start + _PANEL, n)
+            width = stop - start
+            Q, R = np.linalg.qr(np.concatenate([A[start:stop, start:stop], V[start:stop]], axis=1).T, mode="complete")
+            signs = np.where(R.diagonal() < 0, -1.0, 1.0)
+            A[start:stop, start:stop] = (R[:width] * signs[:, np.newaxis]).T
+            if stop < n:
+                turned = np.concatenate([A[stop:, start:stop], V[stop:]], axis=1) @ Q
+                A[stop:, start:stop], V[stop:] = turned[:, :width] * signs, turned[:, width:]
+        return GrowingFactor.of(A)
+
+
+def _solve_triangle(slab: _Slab, rows: int, B: Array, form: int) -> None:
+    """For the triangle D of a slab at the diagonal: B ← D⁻¹B, or D⁻ᵀB.
+
+    In the order of Fortran, D is an upper triangle, Dᵀ, and B is Bᵀ: (D⁻¹B)ᵀ = Bᵀ(Dᵀ)⁻¹.
+    """
+    if B.size == 0:
+        return
+    m = integer(B.shape[1])
+    address = B.ctypes.data
+    dtrsm(RIGHT, UPPER, form, PLAIN, m, integer(rows), ONE, slab.address, slab.stride, address, m)
+
+
+def _not_positive_definite(n: int) -> NotPositiveDefiniteError:
+    return NotPositiveDefiniteError(f"a {n} x {n} covariance matrix is not positive definite")

@@ -1,0 +1,188 @@
+"""Experts given their rows: brought up to date when needed, by appending what came and taking out what went."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from spngp._support.types import Array, Indices, Mask
+from spngp.gp.exact import ExactGP
+from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.streaming.living import Living
+from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
+
+
+class _Rows(NamedTuple):
+    """Rows of some numbers, as an expert takes them."""
+
+    numbers: Indices
+    X: Array
+    y: Array
+    noise: Array
+
+    def at(self, kept: Mask) -> _Rows:
+        return _Rows(self.numbers[kept], self.X[kept], self.y[kept], self.noise[kept])
+
+
+def given_own(living: Living, region: LivingRegion, expert: LivingExpert) -> Conditioned:
+    """The expert given the own rows of its region."""
+    return _current(living, region, expert, expert.own, context=False)
+
+
+def given_seen(living: Living, region: LivingRegion, expert: LivingExpert) -> Conditioned:
+    """The expert given all rows that it sees."""
+    return _current(living, region, expert, expert.seen, context=True)
+
+
+def predicted(living: Living, region: LivingRegion, expert: LivingExpert, at: Array, sees: bool) -> tuple[Array, Array]:
+    """Mean and variance of the latent function at rows, given all rows that the expert sees, or its own alone."""
+    cell = expert.seen if sees else expert.own
+    content, n_ever = cell.content, living.log.n_ever
+    if content is None or content.told >= n_ever or content.revision != living.revision or not content.is_growing:
+        return growing(_current(living, region, expert, cell, context=sees)).predict(at)
+    before = growing(content)
+    wanted = seen_numbers(living, region, content.told) if sees else region.numbers[region.numbers >= content.told]
+    rows = _rows(living, region, expert, wanted)
+    gp, mean, variance = before.given_and_predicting(rows.X, rows.y, rows.noise, at)
+    numbers = np.concatenate([content.numbers, rows.numbers])
+    cell.content = Conditioned(gp, numbers, n_ever, living.revision, content.left_out)
+    living.memory.keep(cell, gp.factor.nbytes - before.factor.nbytes)
+    return mean, variance
+
+
+def growing(content: Conditioned) -> GrowingGP:
+    """The GP of what :func:`given_own` and :func:`given_seen` return."""
+    assert isinstance(content.gp, GrowingGP)
+    return content.gp
+
+
+def left_out(living: Living, region: LivingRegion, expert: LivingExpert) -> tuple[Conditioned, LeftOut]:
+    """The expert given its own rows, and the prediction of each of them from all others."""
+    content = given_own(living, region, expert)
+    gp = growing(content)
+    known = content.left_out
+    found = LeftOut.of(gp) if known is None else known.followed_by(gp)
+    if found is not known:
+        expert.own.content = content = replace(content, left_out=found)
+    return content, found
+
+
+def seen_numbers(living: Living, region: LivingRegion, told: int = 0) -> Indices:
+    """Numbers of the rows that a region sees, from the number ``told`` on."""
+    log = living.log
+    numbers = log.numbers.values
+    start = int(np.searchsorted(numbers, told)) if told else 0
+    if start == numbers.size:
+        return numbers[:0]
+    seen = region.reach.sees(region.box, log.W.values[start:], living.base.scales)
+    return numbers[start:][seen]
+
+
+def known_to_be_seen(living: Living, region: LivingRegion) -> Indices:
+    """Numbers of the rows that a region sees, from its GPs if possible: without looking at all rows."""
+    for expert in region.experts:
+        content = expert.seen.content
+        if content is not None and content.told <= living.log.n_ever:
+            known = content.numbers[living.log.remembers(content.numbers)]
+            return np.concatenate([known, seen_numbers(living, region, content.told)])
+    return seen_numbers(living, region)
+
+
+def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: Cell, *, context: bool) -> Conditioned:
+    content, n_ever = cell.content, living.log.n_ever
+    if content is not None and content.told == n_ever and content.revision == living.revision and content.is_growing:
+        return content
+
+    def wanted(told: int) -> Indices:
+        if context:
+            return seen_numbers(living, region, told)
+        return region.numbers[np.searchsorted(region.numbers, told) :] if told else region.numbers
+
+    thawed = None if content is None else _thawed(content, expert)
+    if content is None or thawed is None:
+        rows = _rows(living, region, expert, wanted(0))
+        gp, numbers, remains = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise), rows.numbers, None
+        before = 0
+    else:
+        before = cell.nbytes
+        gp, numbers, remains = thawed, content.numbers, content.left_out
+        if content.revision != living.revision or content.told > n_ever:
+            gp, numbers, changed = _revised(living, region, expert, gp, numbers, context=context)
+            remains = None if changed else remains
+        if content.told < n_ever:
+            rows = _rows(living, region, expert, wanted(content.told))
+            gp, _, _ = gp.given(rows.X, rows.y, rows.noise)
+            numbers = np.concatenate([numbers, rows.numbers])
+    content = Conditioned(gp, numbers, n_ever, living.revision, remains)
+    cell.content = content
+    living.memory.keep(cell, gp.factor.nbytes - before)
+    return content
+
+
+def _thawed(content: Conditioned, expert: LivingExpert) -> GrowingGP | None:
+    if isinstance(content.gp, GrowingGP):
+        return content.gp
+    gp = GrowingGP.thawed(content.gp)
+    return None if gp is None else replace(gp, prior=expert.prior)
+
+
+def _revised(
+    living: Living, region: LivingRegion, expert: LivingExpert, gp: GrowingGP, numbers: Indices, *, context: bool
+) -> tuple[GrowingGP, Indices, bool]:
+    """Without rows that are forgotten, and with the noise of each as verdicts now say; and whether anything changed."""
+    kept = living.log.remembers(numbers)
+    gone = ~kept
+    again: _Rows | None = None
+    if living.doubts or not np.array_equal(gp.noise, np.full(gp.n, expert.prior.noise_variance)):
+        present = _rows(living, region, expert, numbers[kept])
+        differs = ~np.isclose(present.noise, gp.noise[kept], rtol=1e-12, atol=0.0)
+        if differs.any():
+            again = present.at(differs)
+            gone[np.flatnonzero(kept)[differs]] = True
+    if not gone.any():
+        return gp, numbers, False
+    gp, numbers = gp.without(np.flatnonzero(gone)), numbers[~gone]
+    if again is not None:
+        gp, _, _ = gp.given(again.X, again.y, again.noise)
+        numbers = np.concatenate([numbers, again.numbers])
+    return gp, numbers, True
+
+
+def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices) -> _Rows:
+    """The rows of these numbers whose output is known, each with the noise that the expert takes it to have.
+
+    Own rows have the expert's noise, context rows that of their own region, and outputs in doubt their own.
+    """
+    log, k, usual = living.log, expert.output, expert.prior.noise_variance
+    places = log.positions(numbers)
+    y = log.Z.values[places, k]
+    observed = ~np.isnan(y)
+    if not observed.all():
+        numbers, places, y = numbers[observed], places[observed], y[observed]
+    X = log.W.values[places]
+    noise = np.full(y.size, usual)
+    if usual > 0.0:  # a leaf without noise has no multiples of it
+        if not expert.tied_noise:
+            outside = ~region.box.contains(X)
+            noise[outside] = log.noise.values[places[outside], k]
+        if living.doubts:
+            noise = np.fmax(noise, living.own_noise(numbers)[:, k])
+    return _Rows(numbers, X, y, noise)
+
+
+def numbers_of_rows(living: Living, gp: ExactGP, numbers: Indices, expert: LivingExpert) -> Indices | None:
+    """The numbers in the order of the GP's rows, which a fit puts in order; None if its rows are others."""
+    X, y = gp.rows_seen
+    places = living.log.positions(numbers)
+    if y.size != numbers.size:
+        return None
+    known = np.column_stack([living.log.W.values[places], living.log.Z.values[places, expert.output]])
+    rows = np.column_stack([X, y])
+    order, known_order = np.lexsort(rows.T), np.lexsort(known.T)
+    if not np.array_equal(rows[order], known[known_order]):
+        return None
+    found = np.empty_like(numbers)
+    found[order] = numbers[known_order]
+    return found

@@ -1,0 +1,349 @@
+"""From what was learnt to a living model, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from spngp._support.threads import one_blas_thread
+from spngp._support.types import Array, Indices
+from spngp.box import Box
+from spngp.gp.exact import ExactGP
+from spngp.learning import Learnt
+from spngp.learning.learnt import LEAST_WEIGHT
+from spngp.learning.upkeep import Event, Upkeep
+from spngp.network import Leaf, Node
+from spngp.network.placement import Placed, log_path_weights, place, route
+from spngp.network.pruning import prune, prune_prior
+from spngp.network.rescaling import in_units
+from spngp.network.row_noise import RowNoise
+from spngp.streaming.conditioned import given_own, given_seen, growing, numbers_of_rows
+from spngp.streaming.index import Index
+from spngp.streaming.living import Lineage, Living, ShapeCell, Shaped, located, next_revision, tiles
+from spngp.streaming.memory import FactorMemory
+from spngp.streaming.regions import (
+    NOTHING_BEYOND,
+    Cell,
+    Conditioned,
+    LivingExpert,
+    LivingRegion,
+    Margin,
+    no_surprises,
+)
+from spngp.streaming.rows import RowLog
+from spngp.streaming.shapes import current_shapes, shapes_of_leaves
+from spngp.structure.context import NearestContext, Reach
+
+_IMPROBABLE = 0.01  # probability of all alternatives together that are left out when rows begin to come
+
+
+def start(
+    learnt: Learnt, numbers: Indices | None = None, n_ever: int | None = None, events: tuple[Event, ...] = ()
+) -> Living:
+    """A living model from what a fit has learnt, or from what :func:`freeze` has made.
+
+    ``numbers``, ``n_ever`` and ``events`` are those of a model that was learnt again; by default rows have the numbers
+    0, 1, 2, …
+    """
+    n = learnt.Y.shape[0]
+    if learnt.upkeep is not None:
+        return _resumed(learnt, learnt.upkeep)
+    learnt, log_prior = _without_improbable(learnt)
+    numbers = np.arange(n) if numbers is None else numbers
+    n_ever = n if n_ever is None else n_ever
+    W = learnt.units.inputs.apply(learnt.X)
+    placed = place(learnt.seeing)
+    noise = RowNoise(placed, W, None)
+    index = Index.of(learnt.prior)
+    boxes = _leaf_boxes(index)
+    rows = _rows_of(place(learnt.own), W)
+    context = _context(learnt, W, rows)
+    weights = _noise_of_regions(learnt, index, boxes)
+    regions = []
+    revision = next_revision()
+    for box, leaves in boxes.items():
+        around, reach = _around(context, learnt, box)
+        experts = tuple(_expert(index, leaf, frozenset(noise.tied)) for leaf in leaves)
+        own = rows[box]
+        counts = (own.size, 0, around.size)
+        surprises = no_surprises(learnt.Y.shape[1])
+        regions.append(LivingRegion(box, reach, numbers[own], experts, weights[box], *counts, surprises))
+    doubted = 0 if learnt.own_noise is None else int((~np.isnan(learnt.own_noise)).sum())
+    seen_noise = np.stack([noise.local(k) for k in range(learnt.Y.shape[1])], axis=1)
+    living = Living(
+        base=_without_rows(learnt),
+        log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units),
+        index=index,
+        values=np.empty(0),
+        regions=tuple(regions),
+        where=located(tuple(regions)),
+        doubts=_doubts(learnt.own_noise, numbers),
+        revision=revision,
+        tied_noise=frozenset(noise.tied),
+        first_later=n_ever,
+        n_learnt=n,
+        curvatures=(),
+        events=events,
+        log_prior=log_prior,
+        tiling=tiles(index),
+        shape=ShapeCell(Shaped(tuple(learnt.noise_shapes), n, doubted)),
+        memory=FactorMemory.of(learnt.budget, n, learnt.X.shape[1]),
+        lineage=Lineage(n_ever),
+    )
+    return _with_gps_of(living, learnt, context)
+
+
+def _without_improbable(learnt: Learnt) -> tuple[Learnt, float]:
+    """Without alternative cuts that hardly matter, and the log of the prior probability of those that are left.
+
+    A row changes every region that it lies in. Of a small set that may be cut in many ways these are dozens, and most
+    are improbable. They come back, if at all, when everything is learnt again, which for a small set is soon.
+    """
+    if tiles(Index.of(learnt.prior)):
+        return learnt, 0.0
+    prior, log_prior = prune_prior(learnt.prior, learnt.own, _IMPROBABLE)
+    own = prune(learnt.own, _IMPROBABLE)
+    # tiles may have been left out; the whole space, searched for context, finds the same rows
+    return replace(learnt, prior=prior, own=own, seeing=own, tiles=[Box.EVERYWHERE]), log_prior
+
+
+def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
+    index = Index.of(learnt.prior)
+    boxes = _leaf_boxes(index)
+    W = learnt.units.inputs.apply(learnt.X)
+    rows = _rows_of(place(learnt.own), W)
+    tied = frozenset(upkeep.tied_noise)
+    regions = []
+    for i, box in enumerate(upkeep.boxes):
+        reach: Reach | Margin = Reach(*upkeep.reaches[i].tolist())
+        if isinstance(learnt.overlap, np.ndarray):
+            reach = Margin(learnt.overlap)
+        experts = tuple(_expert(index, leaf, tied) for leaf in boxes[box])
+        surprises = tuple(upkeep.surprises[i])
+        n_learnt, arrived, n_wanted = upkeep.counts[i].tolist()
+        numbers, noise = upkeep.numbers[rows[box]], upkeep.noise[i]
+        regions.append(LivingRegion(box, reach, numbers, experts, noise, n_learnt, arrived, n_wanted, surprises))
+    n_later = upkeep.numbers.size - learnt.n_fitted
+    first_later = int(upkeep.numbers[-n_later]) if n_later else upkeep.n_ever
+    living = Living(
+        base=_without_rows(learnt),
+        log=RowLog.of(upkeep.numbers, learnt.X, learnt.Y, upkeep.seen_noise, upkeep.n_ever, learnt.units),
+        index=index,
+        values=np.empty(0),
+        regions=tuple(regions),
+        where=located(tuple(regions)),
+        doubts=_doubts(learnt.own_noise, upkeep.numbers),
+        revision=next_revision(),
+        tied_noise=tied,
+        first_later=first_later,
+        n_learnt=upkeep.n_learnt,
+        curvatures=tuple(tuple(gps) for gps in upkeep.curvatures),
+        events=tuple(upkeep.events),
+        log_prior=upkeep.log_prior,
+        tiling=tiles(index),
+        shape=ShapeCell(Shaped(tuple(learnt.noise_shapes), *upkeep.shaped)),
+        memory=FactorMemory.of(learnt.budget, learnt.X.shape[0], learnt.X.shape[1]),
+        lineage=Lineage(upkeep.n_ever),
+    )
+    return _with_gps_of(living, learnt, None)
+
+
+def _leaf_boxes(index: Index) -> dict[Box, list[int]]:
+    """The leaves on each box."""
+    boxes: dict[Box, list[int]] = {}
+    for leaf in sorted(index.leaves()):
+        boxes.setdefault(index.entries[leaf].box, []).append(leaf)
+    return boxes
+
+
+def _rows_of(placed: list[Placed], W: Array) -> dict[Box, Indices]:
+    return {item.box: rows for item, rows in zip(placed, route(placed, W), strict=True)}
+
+
+def _context(learnt: Learnt, W: Array, rows: Mapping[Box, Indices]) -> NearestContext | None:
+    """The search for context rows as in the fit; none for a margin or without context."""
+    if isinstance(learnt.overlap, np.ndarray) or not learnt.overlap:
+        return None
+    most = int(learnt.overlap * learnt.block_size)
+    return NearestContext(W, rows, learnt.tiles, learnt.scales, learnt.overlap, most)
+
+
+def _around(context: NearestContext | None, learnt: Learnt, box: Box) -> tuple[Indices, Reach | Margin]:
+    nothing = np.empty(0, dtype=np.intp)
+    if context is not None:
+        return context(box), context.reach(box)
+    return nothing, Margin(learnt.overlap) if isinstance(learnt.overlap, np.ndarray) else NOTHING_BEYOND
+
+
+def _noise_of_regions(learnt: Learnt, index: Index, boxes: Mapping[Box, Sequence[int]]) -> dict[Box, Array]:
+    """For each region, the average noise variance of its experts, by their probability in the whole network."""
+    placed = place(learnt.own)
+    log_weights = log_path_weights(placed)
+    noise = {box: np.zeros(learnt.Y.shape[1]) for box in boxes}
+    for item, log_weight in zip(placed, log_weights, strict=True):
+        if not item.children:
+            leaf = cast("Leaf", item.node)
+            noise[item.box][leaf.output] += np.exp(log_weight) * leaf.noise_variance
+    return noise
+
+
+def _expert(index: Index, leaf: int, tied: frozenset[tuple[int, float]]) -> LivingExpert:
+    node = cast("Leaf", index.entries[leaf].node)
+    return LivingExpert(leaf, node.output, node.label, node.gp, (node.output, node.noise_variance) in tied)
+
+
+def _doubts(own_noise: Array | None, numbers: Indices) -> dict[tuple[int, int], float]:
+    if own_noise is None:
+        return {}
+    places = np.argwhere(~np.isnan(own_noise))
+    return {(int(numbers[i]), int(k)): float(own_noise[i, k]) for i, k in places}
+
+
+def _without_rows(learnt: Learnt) -> Learnt:
+    """What does not change as rows come."""
+    prior = learnt.prior
+    return replace(
+        learnt, X=learnt.X[:0], Y=learnt.Y[:0], own_noise=None, own=prior, seeing=prior, network=prior, upkeep=None
+    )
+
+
+def _with_gps_of(living: Living, learnt: Learnt, context: NearestContext | None) -> Living:
+    """With the evidences of a frozen model, and with its GPs in the cells; they are thawed when they are needed."""
+    own = [cast("Leaf", item.node) for item in place(learnt.own) if not item.children]
+    seeing = [cast("Leaf", item.node) for item in place(learnt.seeing) if not item.children]
+    leaves = sorted(living.index.leaves())  # places in the order of the prior's
+    evidences = {leaf: node.gp.log_evidence for leaf, node in zip(leaves, own, strict=True)}
+    pruned = len(seeing) != len(own)
+    Z = living.log.Z.values
+    regions = []
+    for region in living.regions:
+        experts = []
+        for expert in region.experts:
+            j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, expert.leaf))
+            seen = None if pruned else seeing[j].gp
+            known: Conditioned | None = None
+            if seen is not None and seen.has_factor and seen.n_context and seen.n_own:
+                beyond = _context_numbers(living, region, context)
+                at = np.concatenate([region.numbers, beyond])
+                numbers = numbers_of_rows(
+                    living, seen, at[~np.isnan(Z[living.log.positions(at), expert.output])], expert
+                )
+                if numbers is not None:
+                    known = Conditioned(seen, numbers, living.log.n_ever, living.revision)
+            experts.append(replace(expert, log_evidence=evidences[expert.leaf], seen=Cell(known)))
+        regions.append(replace(region, experts=tuple(experts)))
+    values = living.index.log_evidences(evidences)
+    return replace(living, regions=tuple(regions), values=values, where=located(tuple(regions)))
+
+
+def _context_numbers(living: Living, region: LivingRegion, context: NearestContext | None) -> Indices:
+    """Numbers of a region's context rows, in the order in which its GPs have them."""
+    numbers = living.log.numbers.values
+    if context is not None:
+        return numbers[context(region.box)]
+    W = living.log.W.values
+    seen = region.reach.sees(region.box, W, living.base.scales)
+    return numbers[seen & ~region.box.contains(W)]
+
+
+_frozen: WeakKeyDictionary[Living, Learnt] = WeakKeyDictionary()
+
+
+def frozen(living: Living, n_jobs: int | None = None) -> Learnt:
+    """As :func:`freeze`, made once."""
+    if living not in _frozen:
+        with one_blas_thread():
+            _frozen[living] = freeze(living, n_jobs)
+    return _frozen[living]
+
+
+def freeze(living: Living, n_jobs: int | None = None) -> Learnt:
+    """What was learnt and the rows, as networks: in the units of learning, own rows alone and with context."""
+    log = living.log
+    own_leaves: dict[int, Leaf] = {}
+    seeing_leaves: dict[int, Leaf] = {}
+    weights = living.index.log_path_weights(living.where, living.values)
+    for region in living.regions:
+        for expert in region.experts:
+            own = frozen_own(living, region, expert)
+            own_leaves[expert.leaf] = Leaf.of(own, expert.output, expert.label)
+            sees = weights[expert.leaf] >= np.log(LEAST_WEIGHT) and region.sees_beyond
+            gp = frozen_seen(living, region, expert) if sees else own
+            seeing_leaves[expert.leaf] = Leaf.of(gp, expert.output, expert.label)
+    seeing = _with_evidence(living.index.network(seeing_leaves, living.values), living.log_prior)
+    shapes, shape_of = list(current_shapes(living, n_jobs)), shapes_of_leaves(living, n_jobs)
+    own_noise = living.own_noise(log.numbers.values)
+    return replace(
+        living.base,
+        X=np.ascontiguousarray(log.X.values),
+        Y=np.ascontiguousarray(log.Y.values),
+        prior=bare_network(living),
+        own=_with_evidence(living.index.network(own_leaves, living.values), living.log_prior),
+        seeing=seeing,
+        network=in_units(seeing, living.base.units, lambda leaf: shape_of(leaf.output, leaf.noise_variance)),
+        tiles=[Box.EVERYWHERE],
+        n_fitted=int(np.searchsorted(log.numbers.values, living.first_later)),
+        noise_shapes=shapes,
+        own_noise=own_noise if living.doubts else None,
+        upkeep=_upkeep(living),
+    )
+
+
+def _with_evidence(root: Node, more: float) -> Node:
+    return root.rebuilt(root.children, log_evidence=root.log_evidence + more) if more else root
+
+
+def _upkeep(living: Living) -> Upkeep:
+    log, regions, shaped = living.log, living.regions, living.shape.content
+    reaches = [(r.reach.squared, r.reach.key) if isinstance(r.reach, Reach) else (0.0, 1.0) for r in regions]
+    return Upkeep(
+        numbers=np.array(log.numbers.values),
+        n_ever=log.n_ever,
+        n_learnt=living.n_learnt,
+        log_prior=living.log_prior,
+        seen_noise=np.array(log.noise.values),
+        tied_noise=sorted(living.tied_noise),
+        boxes=[region.box for region in regions],
+        reaches=np.array(reaches),
+        noise=np.stack([region.noise for region in regions]),
+        counts=np.array([(region.n_learnt, region.arrived, region.n_wanted) for region in regions]),
+        surprises=[list(region.surprises) for region in regions],
+        curvatures=[list(gps) for gps in living.curvatures],
+        shaped=(shaped.n_rows, shaped.n_doubted),
+        events=list(living.events),
+    )
+
+
+def frozen_own(living: Living, region: LivingRegion, expert: LivingExpert) -> ExactGP:
+    """The expert given its own rows, as an exact GP without a factor."""
+    if not region.numbers.size:
+        return expert.prior
+    content = given_own(living, region, expert)
+    order = np.argsort(content.numbers)
+    return growing(content).frozen(order, order[:0], expert.log_evidence)
+
+
+def frozen_seen(living: Living, region: LivingRegion, expert: LivingExpert) -> ExactGP:
+    """The expert given all rows that it sees, its own rows first, as an exact GP without a factor."""
+    content = given_seen(living, region, expert)
+    if not content.numbers.size:
+        return expert.prior
+    order = np.argsort(content.numbers)
+    own = np.isin(content.numbers[order], region.numbers)
+    return growing(content).frozen(order[own], order[~own], expert.log_evidence)
+
+
+def announced(living: Living, kind: str, reason: str, box: Box = Box.EVERYWHERE) -> tuple[Event, ...]:
+    """The events with one more; the oldest of very many are left out."""
+    most = 1000
+    return (*living.events, Event(rows=living.log.n_ever, kind=kind, reason=reason, box=box))[-most:]
+
+
+def bare_network(living: Living) -> Node:
+    """The prior network of a living model."""
+    priors = {leaf: cast("Leaf", living.index.entries[leaf].node) for leaf in living.where}
+    return living.index.network(priors, np.zeros(living.values.size))

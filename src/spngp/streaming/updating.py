@@ -1,0 +1,148 @@
+"""Rows that come and rows that go: the regions they touch are conditioned again, and the sums above them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from spngp._support.threads import map_leaves
+from spngp._support.types import Array, Indices
+from spngp.streaming.conditioned import given_own, growing
+from spngp.streaming.living import Lineage, Living, located, next_revision
+from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
+
+SURPRISES = 64  # most recent probability integral transforms that a region remembers, for each output
+
+
+def add(living: Living, X: Array, Y: Array, n_jobs: int | None = None) -> Living:
+    """The exact posterior given further rows, in the units of the user; verdicts on outputs stay as they are."""
+    n_new, log = X.shape[0], living.log
+    if not living.lineage.claim(log.n_ever, n_new):
+        living = _on_its_own(living)
+        living.lineage.claim(log.n_ever, n_new)
+    W, Z = living.base.units.inputs.apply(X), living.base.units.outputs.apply(Y)
+    fresh = np.arange(log.n_ever, log.n_ever + n_new)
+    reached: dict[int, Indices] = {}
+    for leaf, rows in living.index.route(W).items():
+        reached[living.where[leaf][0]] = rows
+    noise = np.zeros(Y.shape)
+    for i, rows in reached.items():
+        noise[rows] += living.regions[i].noise
+    changed = {
+        i: replace(
+            living.regions[i],
+            numbers=np.concatenate([living.regions[i].numbers, fresh[rows]]),
+            arrived=living.regions[i].arrived + rows.size,
+        )
+        for i, rows in reached.items()
+    }
+    grown = replace(living, log=log.followed_by(X, Y, W, Z, noise))
+    return conditioned_again(grown, changed, n_jobs, came=log.n_ever)
+
+
+def forget(living: Living, numbers: Indices, n_jobs: int | None = None) -> Living:
+    """The exact posterior without the rows of these numbers, ascending, all of which are remembered."""
+    if not numbers.size:
+        return living
+    W = living.log.W.values[living.log.positions(numbers)]
+    changed: dict[int, LivingRegion] = {}
+    for leaf, rows in living.index.route(W).items():
+        i = living.where[leaf][0]
+        if i not in changed:
+            region = living.regions[i]
+            left = np.setdiff1d(region.numbers, numbers[rows], assume_unique=True)
+            changed[i] = replace(region, numbers=left)
+    gone = set(numbers.tolist())
+    doubts = {key: variance for key, variance in living.doubts.items() if key[0] not in gone}
+    living = replace(living, log=living.log.without(numbers), doubts=doubts, revision=next_revision())
+    return conditioned_again(living, changed, n_jobs)
+
+
+def conditioned_again(
+    living: Living, changed: dict[int, LivingRegion], n_jobs: int | None = None, came: int | None = None
+) -> Living:
+    """With some regions changed, and the evidences of their experts and of all nodes above computed again.
+
+    ``came`` is the number of the first row that has just come, if any: how surprising it and later ones are is noted.
+    """
+    order = list(changed)
+
+    def again(i: int) -> LivingRegion:
+        region = changed[i]
+        experts = tuple(
+            replace(expert, log_evidence=growing(given_own(living, region, expert)).log_evidence)
+            if region.numbers.size
+            else replace(expert, log_evidence=0.0)
+            for expert in region.experts
+        )
+        region = replace(region, experts=experts)
+        return region if came is None else replace(region, surprises=_surprises(living, region, came))
+
+    sizes = [changed[i].numbers.size for i in order]
+    regions = list(living.regions)
+    evidences: dict[int, float] = {}
+    for i, region in zip(order, map_leaves(again, order, n_jobs, sizes), strict=True):
+        regions[i] = region
+        evidences |= {expert.leaf: expert.log_evidence for expert in region.experts}
+    return replace(living, regions=tuple(regions), values=living.index.updated(living.values, evidences))
+
+
+def with_surprises(living: Living, i: int, k: int, transforms: Array) -> Living:
+    """With other recent transforms of an output in a region."""
+    region = living.regions[i]
+    surprises = (*region.surprises[:k], transforms, *region.surprises[k + 1 :])
+    regions = (*living.regions[:i], replace(region, surprises=surprises), *living.regions[i + 1 :])
+    return replace(living, regions=regions)
+
+
+def _surprises(living: Living, region: LivingRegion, came: int) -> tuple[Array, ...]:
+    """The transforms of the outputs that came last in a region, each given the own rows before it."""
+    found = []
+    for k, before in enumerate(region.surprises):
+        transforms = _transforms(living, region.of_output(k), region, came, k)
+        found.append(np.concatenate([before, transforms])[-SURPRISES:])
+    return tuple(found)
+
+
+def _transforms(living: Living, experts: Iterable[LivingExpert], region: LivingRegion, came: int, k: int) -> Array:
+    """P(y ≤ the output that came), by the mixture of experts and the shape of the noise, for each row in turn."""
+    shape = living.shape.content.shapes[k]
+    shares, factors = np.array(shape.weights)[:, np.newaxis], np.array(shape.factors)[:, np.newaxis]
+    parts, weights = [], []
+    for expert in experts:
+        content = given_own(living, region, expert)
+        gp = growing(content)
+        new = content.numbers >= came
+        if gp.jitter or not new.any() or not new[-int(new.sum()) :].all():  # rows are not in the order they came
+            return np.empty(0)
+        m = int(new.sum())
+        z, spread = gp.z[-m:], gp.factor.diagonal[-m:]
+        latent = np.maximum(spread**2 - gp.noise[-m:], 0.0)
+        widths = np.sqrt(latent + factors * expert.prior.noise_variance)
+        parts.append((shares * ndtr(z * spread / widths)).sum(axis=0))
+        gains = -0.5 * z**2 - np.log(spread)
+        weights.append(_log_weight(living, expert) + np.concatenate([[0.0], np.cumsum(gains)[:-1]]))
+    if not parts:
+        return np.empty(0)
+    log_weights = np.array(weights)
+    log_weights -= np.logaddexp.reduce(log_weights, axis=0)
+    total = (np.exp(log_weights) * np.array(parts)).sum(axis=0)
+    return np.clip(total, 1e-12, 1.0 - 1e-12)
+
+
+def _log_weight(living: Living, expert: LivingExpert) -> float:
+    """Log probability of an expert in its region before the rows that came."""
+    weight = living.index.log_path_weights([expert.leaf], living.values)[expert.leaf]
+    return max(weight, -700.0)
+
+
+def _on_its_own(living: Living) -> Living:
+    """The same model with cells of its own: another version has given the next numbers to other rows."""
+    regions = tuple(
+        replace(region, experts=tuple(replace(expert, own=Cell(), seen=Cell()) for expert in region.experts))
+        for region in living.regions
+    )
+    return replace(living, regions=regions, where=located(regions), lineage=Lineage(living.log.n_ever))

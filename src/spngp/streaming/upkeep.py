@@ -1,0 +1,163 @@
+"""When rows have changed what should be learnt: regions cut or learnt again where they stand, or the whole model.
+
+=========================  =====================================================================================
+everything is learnt again  while the set is small (up to two regions' worth of rows): when half as many rows have
+                            come as it was learnt from; up to sixteen regions' worth: when as many have come; later:
+                            when units no longer fit the rows, when regions are four times as many as rows call for,
+                            when a quarter of the regions have drifted, or when all rows learnt from are forgotten
+a region is cut             when it has more rows than a region may have
+a region is learnt again    when half as many rows have come as it was learnt from, or when its predictions drift:
+                            then from its last 32 rows alone, if these are better predicted so than from all
+a region sees less far      when it sees twice as many context rows as when it was learnt
+=========================  =====================================================================================
+
+Drift: of each output, the last 16 probability integral transforms of a region, each given the own rows before it,
+become normal scores. If the model is right they are independent and standard normal. An alarm is given if the sum or
+the sum of squares of 16 scores, or their shortfall, has a probability below one in a thousand: one false alarm in
+16,000 rows, however many regions there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import chi2
+
+from spngp._support.types import Array
+from spngp.learning import Learnt, Plan
+from spngp.streaming.living import Living
+from spngp.streaming.local import cut, learn_region_again, see_less
+from spngp.streaming.regions import LivingRegion
+from spngp.streaming.starting import announced, start
+from spngp.streaming.updating import with_surprises
+
+GROWTH = 0.5  # of the rows learnt from: a small model, or a region, is learnt again when so many have come
+SMALL = 2  # regions' worth of rows of a set that is learnt again as a whole at such a growth
+MEDIUM = 16  # regions' worth of rows of a set that is learnt again as a whole when it has doubled
+WINDOW = 16  # outputs that drift is tested on
+RECENT = 32  # rows that a region which drifts may be learnt from alone
+FALSE_ALARMS = 1e-3  # probability of an alarm in a window, if nothing has changed
+DRIFT = "the last"  # how the reason of an alarm begins
+_MOST_DRIFTING, _FEWEST_DRIFTING = 0.25, 4  # share and number of regions that drift before everything is learnt again
+_MOST_REGIONS = 4.0  # times as many as rows call for
+_MOST_CONTEXT = 2.0  # times as many as when the reach was set
+_FEWEST_FOR_UNITS = 32  # rows that must have come before units are looked at
+_FARTHEST_MIDDLE = 3.0  # median of later rows, in the units of learning, that still fits them
+_WIDEST = 4.0  # their spread, likewise
+
+
+@dataclass(frozen=True)
+class Learner:
+    """How the model that is looked after is learnt.
+
+    Attributes
+    ----------
+    learn_all : callable
+        Everything from all rows, in the units of the user.
+    plan : callable
+        The plan for learning, in the units of learning.
+    """
+
+    learn_all: Callable[[Array, Array], Learnt]
+    plan: Callable[[], Plan]
+
+
+def look_after(living: Living, touched: Iterable[int], n_came: int, learner: Learner) -> Living:
+    """The model after what is due has been done, and announced in its events."""
+    reason = _reason_for_all(living, n_came, learner.plan)
+    if reason:
+        log = living.log
+        learnt = learner.learn_all(np.array(log.X.values), np.array(log.Y.values))
+        return start(learnt, np.array(log.numbers.values), log.n_ever, announced(living, "model", reason))
+    if living.n_learnt <= SMALL * living.base.block_size:
+        return living
+    for i in sorted(touched, reverse=True):  # parts of a region that is cut take its place: those before it stay
+        living = _look_after_region(living, i, learner)
+    return living
+
+
+def _reason_for_all(living: Living, n_came: int, plan: Callable[[], Plan]) -> str:
+    n, n_learnt, block = living.log.n, living.n_learnt, living.base.block_size
+    if n_learnt <= SMALL * block:
+        if living.arrived >= GROWTH * n_learnt:
+            return f"{living.arrived} rows have come since it was learnt from {n_learnt}"
+        if n > SMALL * block:
+            return f"{n} rows are too many for a small set"
+    elif n_learnt < MEDIUM * block and living.arrived >= n_learnt and plan().hyperparameters != "fixed":
+        return f"{living.arrived} rows have come since it was learnt from {n_learnt}"
+    if living.arrived >= n:
+        return f"all {n} rows have come since it was learnt"
+    if len(living.regions) > _MOST_REGIONS * max(2.0 * n / block, 2.0) and living.arrived >= n_learnt:
+        return f"{len(living.regions)} regions are too many for {n} rows"
+    drifted = {
+        event.box for event in living.events if event.rows > living.first_later and event.reason.startswith(DRIFT)
+    }
+    if len(drifted) >= max(_FEWEST_DRIFTING, _MOST_DRIFTING * len(living.regions)):
+        return f"{len(drifted)} of {len(living.regions)} regions have drifted"
+    crossed = math.frexp(living.arrived)[1] > math.frexp(max(living.arrived - n_came, 0))[1]  # a power of two
+    return _misfit(living) if crossed and living.arrived >= _FEWEST_FOR_UNITS else ""
+
+
+def _misfit(living: Living) -> str:
+    """Why the units of learning no longer fit the rows that came since they were chosen; empty if they do."""
+    later = slice(int(np.searchsorted(living.log.numbers.values, living.first_later)), None)
+    spreads = living.base.output_spreads
+    columns = [("output", k, column / spreads[k]) for k, column in enumerate(living.log.Z.values[later].T)]
+    if not living.base.units.inputs.keeps_scale:
+        columns += [("input", j, column) for j, column in enumerate(living.log.W.values[later].T)]
+    for what, j, column in columns:
+        values = column[~np.isnan(column)]
+        if values.size < _FEWEST_FOR_UNITS:
+            continue
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+        if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:
+            return f"{what} {j} has moved to {middle:.2g} ± {(high - low) / 1.35:.2g} standard deviations"
+    return ""
+
+
+def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
+    region, block = living.regions[i], living.base.block_size
+    n = region.numbers.size
+    if n > block and (region.n_learnt <= block or region.arrived > 0.1 * region.n_learnt):
+        return cut(living, i, learner.plan())
+    drift = ""
+    for k, scores in enumerate(region.surprises):
+        if scores.size >= WINDOW:
+            drift = drift or _drift(scores, k)
+            living = with_surprises(living, i, k, scores[:0])
+    if drift:
+        return learn_region_again(living, i, learner.plan(), drift, recent=RECENT)
+    if region.arrived >= GROWTH * max(region.n_learnt, 2):
+        reason = f"{region.arrived} rows have come since it was learnt from {region.n_learnt}"
+        return learn_region_again(living, i, learner.plan(), reason)
+    return see_less(living, i) if _sees_too_much(region) else living
+
+
+def _sees_too_much(region: LivingRegion) -> bool:
+    content = max((e.seen.content.numbers.size for e in region.experts if e.seen.content is not None), default=0)
+    return region.n_wanted > 0 and content - region.numbers.size > _MOST_CONTEXT * region.n_wanted
+
+
+def _drift(transforms: Array, k: int) -> str:
+    """What is wrong with the most recent transforms; empty if nothing is."""
+    scores = ndtri(transforms[-WINDOW:])
+    shift, squares = float(scores.sum()) / math.sqrt(WINDOW), float(scores @ scores)
+    farthest, low, high = _limits()
+    if abs(shift) > farthest:
+        return f"{DRIFT} {WINDOW} values of output {k} lie {shift / math.sqrt(WINDOW):+.2g} standard deviations off"
+    if not low <= squares <= high:
+        ratio = math.sqrt(squares / WINDOW)
+        return f"{DRIFT} {WINDOW} values of output {k} spread {ratio:.2g} times as far as predicted"
+    return ""
+
+
+@cache
+def _limits() -> tuple[float, float, float]:
+    """The largest shift without an alarm, and the smallest and largest sum of squares."""
+    share = FALSE_ALARMS / 4.0  # two sides of two tests
+    return float(-ndtri(share)), float(chi2.ppf(share, WINDOW)), float(chi2.ppf(1.0 - share, WINDOW))

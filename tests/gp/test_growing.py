@@ -1,0 +1,95 @@
+"""A GP whose rows come and go is the exact GP given the same rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spngp.gp.exact import ExactGP
+from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.leave_one_out import leave_one_out
+from spngp.kernels import Matern, SquaredExponential
+
+PRIOR = ExactGP(SquaredExponential([1.0, 2.0]) + Matern(1.5, [2.0, 1.0], 0.3), 0.04)
+
+
+def rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    return X, np.sin(X[:, 0]) + 0.2 * rng.standard_normal(n), np.where(rng.uniform(size=n) < 0.1, 0.5, 0.04)
+
+
+def exact(X, y, noise):
+    return PRIOR.condition(X, y, weights=0.04 / noise)
+
+
+def assert_same(gp, reference):
+    at = rows(7, seed=9)[0]
+    assert gp.log_evidence == pytest.approx(reference.log_evidence, rel=1e-10)
+    for found, expected in zip(gp.predict(at), reference.predict(at, latent=True), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_rows_that_come_and_go(n):
+    X, y, noise = rows(n)
+    gp = GrowingGP.of(PRIOR, X[:20], y[:20], noise[:20])
+    left = LeftOut.of(gp)
+    for start in range(20, n, 9):
+        part = slice(start, start + 9)
+        gp, _, _ = gp.given(X[part], y[part], noise[part])
+        left = left.followed_by(gp)
+    reference = exact(X, y, noise)
+    assert_same(gp, reference)
+    residual, latent = leave_one_out(reference, np.arange(n))
+    np.testing.assert_allclose(left.alpha / left.precision, residual, atol=1e-9)
+    np.testing.assert_allclose(1.0 / left.precision - noise, latent, atol=1e-9)
+    gone = np.arange(3, n, 23)
+    kept = np.delete(np.arange(n), gone)
+    assert_same(gp.without(gone), exact(X[kept], y[kept], noise[kept]))
+
+
+def test_the_innovation_is_the_deviation_from_what_came_before():
+    X, y, noise = rows(30)
+    gp = GrowingGP.of(PRIOR, X[:28], y[:28], noise[:28])
+    mean, variance = gp.predict(X[28:29])
+    _, z, spread = gp.given(X[28:], y[28:], noise[28:])
+    assert spread[0] ** 2 == pytest.approx(variance[0] + noise[28])
+    assert z[0] * spread[0] == pytest.approx(y[28] - mean[0])
+
+
+@pytest.mark.parametrize("m", [0, 1, 5])
+def test_prediction_in_the_same_pass(m):
+    X, y, noise = rows(90)
+    gp = GrowingGP.of(PRIOR, X[:80], y[:80], noise[:80])
+    new = slice(80, 80 + m)
+    at = rows(4, seed=3)[0]
+    both, mean, variance = gp.given_and_predicting(X[new], y[new], noise[new], at)
+    expected = gp.given(X[new], y[new], noise[new])[0]
+    assert both.n == expected.n == 80 + m
+    np.testing.assert_allclose((mean, variance), expected.predict(at), atol=1e-11)
+
+
+def test_frozen_and_thawed():
+    X, y, noise = rows(50)
+    gp = GrowingGP.of(PRIOR, X, y, noise)
+    own, context = np.arange(0, 50, 2), np.arange(1, 50, 2)
+    evidence = exact(X[own], y[own], noise[own]).log_evidence
+    frozen = gp.frozen(own, context, evidence)
+    assert (frozen.n_own, frozen.n_context, frozen.log_evidence) == (25, 25, evidence)
+    at = rows(5, seed=2)[0]
+    np.testing.assert_allclose(frozen.predict(at, latent=True), gp.predict(at), atol=1e-10)
+    thawed = GrowingGP.thawed(frozen.with_factor())
+    np.testing.assert_allclose(thawed.predict(at), gp.predict(at), atol=1e-10)
+    assert GrowingGP.thawed(frozen) is None
+
+
+def test_equal_rows_without_noise_need_jitter_and_stay_sound():
+    prior = ExactGP(SquaredExponential([1.0, 1.0]), 0.0)
+    X, y, _ = rows(10)
+    gp = GrowingGP.of(prior, X, y, np.zeros(10))
+    again, _, _ = gp.given(X[:2], y[:2], np.zeros(2))
+    assert again.jitter > 0
+    mean, _ = again.predict(X[2:3])
+    assert mean[0] == pytest.approx(y[2], abs=1e-3)
+    assert again.without(np.array([0])).n == 11
