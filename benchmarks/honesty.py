@@ -1,152 +1,60 @@
-"""Whether ``SPNGPRegressor()`` (default arguments) misses anything: data whose truth is known.
+"""Whether ``SPNGPRegressor()`` (default arguments) is honest and misses nothing: data whose truth is known.
 
     python benchmarks/honesty.py --quick
-    python benchmarks/honesty.py --sections search --out benchmarks/results/honesty.md
+    SPNGP_DATA=../shared/data python benchmarks/honesty.py --sections coverage --sets 100 --n-jobs 2
 
-Each section is a table: rows of one kind of data, fits of several sizes and seeds, and a bar that each fit must pass.
+Sections, each in a module of ``benchmarks/honesty_sections`` that says what its columns mean:
 
 search
-    y = sin(4x₀)cos(2x₁) + x₂² + a fine part + noise of standard deviation exp(−1.5 + x₄), inputs uniform in [−1, 1].
-    RMSE is that against the function without noise; ``without`` is what a model has that misses the fine part and
-    nothing else. Above .12 a fit counts as missed, in brackets where jumps or a peak cannot be followed that closely.
-    Generators from "sine everywhere" on were not looked at while the search was built.
+    Fine structure along one input or two, among smooth structure along others.
+noise
+    Noise that changes with the input: a step, growth, the motorcycle data, the non-stationary series.
+coverage
+    How often intervals hold on small sets of seven kinds, beside scikit-learn's GP and a constant.
+errors
+    Gross errors of every size among outputs, and what looks like errors and is none.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 import reporting
-from spngp import SPNGPRegressor
+from honesty_sections import Settings
+from honesty_sections.coverage import coverage
+from honesty_sections.errors import errors
+from honesty_sections.noise import noise
+from honesty_sections.search import search
 from spngp.experiments.origin import origin_text
 
-Section = Callable[[bool, int | None], Iterator[str]]
-Function = Callable[[np.ndarray, float], np.ndarray]
-
-LIMIT = 0.12  # RMSE to the truth of a fit that missed nothing
-N_TEST = 4000
-
-
-def upper(wave: Function) -> Function:
-    """A wave along one input where that is positive."""
-    return lambda x, w: np.where(x > 0, wave(x, w), 0.0)
-
-
-def sine(x: np.ndarray, w: float) -> np.ndarray:
-    return np.sin(w * x)
-
-
-def square(x: np.ndarray, w: float) -> np.ndarray:
-    return np.sign(np.sin(w * x))
-
-
-def sawtooth(x: np.ndarray, w: float) -> np.ndarray:
-    return 2.0 * np.mod(w * x / (2.0 * np.pi), 1.0) - 1.0
-
-
-def bump(x: np.ndarray, w: float) -> np.ndarray:
-    return 3.0 * np.exp(-0.5 * ((x - 0.3) * w) ** 2)
-
-
-@dataclasses.dataclass(frozen=True)
-class Problem:
-    """A fine part in so many inputs; ``fine`` takes the inputs along which it may vary, as columns, and a frequency."""
-
-    name: str
-    d: int
-    frequencies: tuple[float, ...]
-    rows: tuple[int, ...]
-    seeds: tuple[int, ...]
-    fine: Callable[[np.ndarray, float], np.ndarray]
-    judged: bool = True  # whether the limit holds: jumps and peaks cannot be followed that closely from few rows
-
-    def draw(self, n: int, w: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Inputs, the function, and the standard deviation of the noise."""
-        X = rng.uniform(-1.0, 1.0, (n, self.d))
-        smooth = np.sin(4 * X[:, 0]) * np.cos(2 * X[:, 1])
-        if self.d > 4:
-            return X, smooth + X[:, 2] ** 2 + self.fine(X[:, [3, 5]], w), np.exp(-1.5 + X[:, 4])
-        return X, smooth + self.fine(X[:, [2, 0]], w), np.exp(-1.5 + X[:, 1])
-
-
-RISING, SEEDS = (2000, 5000, 20_000), (0, 1, 2, 3)
-PROBLEMS = [
-    Problem("sine", 8, (10.0, 15.0, 25.0), RISING, SEEDS, lambda Z, w: upper(sine)(Z[:, 0], w)),
-    Problem("two sines", 8, (15.0,), RISING, SEEDS[:2], lambda Z, w: upper(sine)(Z, w).sum(axis=1)),
-    Problem("square wave", 8, (15.0,), RISING, SEEDS[:2], lambda Z, w: upper(square)(Z[:, 0], w), judged=False),
-    Problem("sine", 3, (10.0, 25.0), RISING[:2], SEEDS[:2], lambda Z, w: upper(sine)(Z[:, 0], w)),
-    Problem("sine", 15, (10.0, 25.0), RISING[:2], SEEDS[:2], lambda Z, w: upper(sine)(Z[:, 0], w)),
-    # generators that the search was not built with
-    Problem("sine everywhere", 8, (20.0,), RISING[:2], (10, 11), lambda Z, w: sine(Z[:, 0], w)),
-    Problem("bump", 8, (20.0,), RISING[:2], (10, 11), lambda Z, w: bump(Z[:, 0], w), judged=False),
-    Problem("sawtooth", 8, (12.0,), RISING[:2], (10, 11), lambda Z, w: sawtooth(Z[:, 0], w), judged=False),
-    Problem("sine times line", 8, (15.0,), RISING[:2], (10, 11), lambda Z, w: 1.5 * sine(Z[:, 0], w) * Z[:, 1]),
-]
-QUICK = [dataclasses.replace(p, frequencies=p.frequencies[-1:], rows=p.rows[:1], seeds=p.seeds[:1]) for p in PROBLEMS]
-
-
-def fitted(problem: Problem, n: int, w: float, seed: int, n_jobs: int | None) -> tuple[float, float, float]:
-    """RMSE to the truth, nats a row lost against the truth, and seconds of CPU to fit."""
-    rng = np.random.default_rng([seed, n, int(w), problem.d])
-    X, function, std = problem.draw(n, w, rng)
-    y = function + std * rng.standard_normal(n)
-    X_test, function, std = problem.draw(N_TEST, w, rng)
-    y_test = function + std * rng.standard_normal(N_TEST)
-    start = time.process_time()
-    model = SPNGPRegressor(random_state=seed, n_jobs=n_jobs).fit(X, y)
-    seconds = time.process_time() - start
-    mixture = model.predict_dist(X_test)
-    truth = np.mean(0.5 * np.log(2 * np.pi * std**2) + 0.5 * ((y_test - function) / std) ** 2)
-    lost = -float(np.mean(mixture.logpdf(y_test))) - float(truth)
-    return float(np.sqrt(np.mean((mixture.mean - function) ** 2))), lost, seconds
-
-
-def search(quick: bool, n_jobs: int | None) -> Iterator[str]:
-    """Fine structure along one input or two, among smooth structure along others."""
-    yield "| fine part | inputs | w | rows | fits | missed | worst RMSE | mean RMSE | without | nats lost | CPU s |"
-    yield f"|{'---|' * 11}"
-    for problem in QUICK if quick else PROBLEMS:
-        for w in problem.frequencies:
-            for n in problem.rows:
-                figures = np.array([fitted(problem, n, w, seed, n_jobs) for seed in problem.seeds])
-                rmse, lost, seconds = figures.T
-                size = problem.fine(np.random.default_rng(0).uniform(-1.0, 1.0, (N_TEST, 2)), w).std()
-                missed = f"{int((rmse > LIMIT).sum())}" if problem.judged else f"({int((rmse > LIMIT).sum())})"
-                yield (
-                    f"| {problem.name} | {problem.d} | {w:g} | {n} | {rmse.size} | {missed} | {rmse.max():.3f} | "
-                    f"{rmse.mean():.3f} | {size:.2f} | {lost.mean():.3f} | {seconds.mean():.1f} |"
-                )
-
-
-SECTIONS: dict[str, Section] = {"search": search}
+Section = Callable[[Settings], Iterator[str]]
+SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, noise, coverage, errors)}
 
 
 def main() -> int:
     parser = reporting.parser(__doc__)
-    parser.add_argument("--sections", default=",".join(SECTIONS), help=f"of {', '.join(SECTIONS)}")
-    parser.add_argument("--quick", action="store_true", help="one fit of each kind, in a minute or two")
+    parser.add_argument("--sections", type=reporting.names, default=list(SECTIONS), help=f"of {', '.join(SECTIONS)}")
+    parser.add_argument("--quick", action="store_true", help="a few fits of each kind, in a minute or two")
+    parser.add_argument("--sets", type=int, default=100, help="data sets of each kind in the section on coverage")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds in the sections on noise and errors")
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()
-    chosen = arguments.sections.split(",")
-    if unknown := set(chosen) - set(SECTIONS):
+    if unknown := set(arguments.sections) - set(SECTIONS):
         raise SystemExit(f"honesty.py: sections must be of {', '.join(SECTIONS)}, got {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
+    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds)
     lines = [
         "# Honesty",
         "",
         f"Made by `python benchmarks/honesty.py{' --quick' if arguments.quick else ''}` with {origin_text()}. Default "
-        "arguments; the script says what each column means.",
+        "arguments; modules of `benchmarks/honesty_sections` say what each column means.",
     ]
-    for name in chosen:
+    for name in arguments.sections:
         lines += ["", f"## {name.capitalize()}", "", f"{SECTIONS[name].__doc__}", ""]
-        for line in SECTIONS[name](arguments.quick, arguments.n_jobs):
+        for line in SECTIONS[name](settings):
             print(line, flush=True)
             lines.append(line)
     if arguments.out:

@@ -55,8 +55,10 @@ RUNS = {
     "defaults": [Run("--sets yacht --variants 0,8,12 --splits 1", r"SE \| 0\.\d+ / ", ("yacht",))],
     "exponential": [Run("", r"numpy_exp +\d")],
     "flights": [Run("--models spngp", r"180 training rows(.*\n)*.*spngp \| \d+\.\d+")],
-    "honesty": [Run("--quick", r"sine \| 8 \| 25 \| 60 \| 1 ")],
-    "honesty_noise": [Run("--sections motorcycle --seeds 1", r"motorcycle: default: NLPD \d")],
+    "honesty": [
+        Run("--quick --sections search,noise", r"sine \| 8 \| 25 \| 60 \| 1 (.*\n)*- motorcycle: default: NLPD \d"),
+        Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 "),
+    ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
     "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d")],
@@ -106,9 +108,13 @@ def make_small(name, script, folder):
         sys.path.insert(0, str(folder))
         script.TESTED = 60
     elif name == "honesty":
-        script.QUICK = [script.dataclasses.replace(script.QUICK[0], rows=(60,))]
-    elif name == "honesty_noise":
-        script.FOLDS = 2
+        sections = {name: sys.modules[f"honesty_sections.{name}"] for name in script.SECTIONS}
+        quick = sections["search"].QUICK
+        sections["search"].QUICK = [quick[0].__class__(**{**vars(quick[0]), "rows": (60,)})]
+        sections["noise"].FOLDS = 2
+        sections["coverage"].KINDS = ("gp", "gross")
+        sections["errors"].KINDS = {"friedman": sections["errors"].KINDS["friedman"]}
+        sections["errors"].SIDES = ("any",)
     elif name == "inverse":
         script.SIZES = (30, 60)
     elif name == "missing":

@@ -207,7 +207,7 @@ class NetworkModel(Regressor):
         rows = now.X_train_ if X is None else np.concatenate(now._rows(X))
         if rows.shape[0] < 2:
             raise ValueError(f"X must have at least 2 rows to compare, got {rows.shape[0]}")
-        names = getattr(now, "feature_names_in_", [])
+        names = now.columns_.input_names
         names = names if len(names) == rows.shape[1] else [f"x{j}" for j in range(rows.shape[1])]
 
         def predict(some: Array) -> Array:

@@ -1,16 +1,18 @@
-"""Noise that changes with the input: what ``SPNGPRegressor()`` loses against the truth, and where it does not notice.
+"""Noise that changes with the input: what a default model loses against the truth, and where it does not notice.
 
-    SPNGP_DATA=../shared/data python benchmarks/honesty_noise.py [--sections step,growing,...] [--seeds 4]
-
-Sections:
-
-- ``step``: one input, noise .02 left of .5 and 1 right of it; nats a row lost against the true density within .1 of it.
-- ``growing``: one input, 400 rows, std of the noise from .05 to 2.05; share of 90 % intervals that hold in each fifth.
-- ``motorcycle``: ten folds, two seeds; NLPD and RMSE, beside one GP.
-- ``series``: the non-stationary series; correlation of the logs of learnt and true noise, largest jump of the log std
-  between neighbouring points of a fine grid.
-- ``inputs``: eight inputs, noise that depends on the fifth alone; nats a row lost against the true density.
-- ``odd``: inputs with hardly any values, 300 inputs, half without noise: finite, and how long it took.
+step
+    One input, noise .02 left of .5 and 1 right of it; nats a row lost against the true density within .1 of it.
+growing
+    One input, 400 rows, std of the noise from .05 to 2.05; share of 90 % intervals that hold in each fifth.
+motorcycle
+    Ten folds, two seeds; NLPD and RMSE, beside one GP.
+series
+    The non-stationary series; correlation of the logs of learnt and true noise, largest jump of the log std between
+    neighbouring points of a fine grid.
+inputs
+    Eight inputs, noise that depends on the fifth alone; nats a row lost against the true density.
+odd
+    Inputs with hardly any values, 300 inputs, half without noise: finite, and how long it took.
 
 All rows that are judged are new ones. Figures are means over seeds.
 """
@@ -23,7 +25,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-import reporting
+from honesty_sections import Settings
 from spngp import GPRegressor, SPNGPRegressor, datasets
 
 FOLDS = 10  # of the motorcycle data
@@ -169,20 +171,11 @@ def odd(seeds: int) -> Iterator[str]:
         yield f"{name}: {'finite' if sound else 'NOT SOUND'}; {len(model.regions_)} experts, fit {took:.1f} s"
 
 
-SECTIONS: dict[str, Callable[[int], Iterator[str]]] = {
-    section.__name__: section for section in (step, growing, motorcycle, series, inputs, odd)
-}
+PARTS = (step, growing, motorcycle, series, inputs, odd)
 
 
-def main() -> None:
-    parser = reporting.parser(__doc__)
-    parser.add_argument("--sections", default=",".join(SECTIONS))
-    parser.add_argument("--seeds", type=int, default=4)
-    arguments = parser.parse_args()
-    for name in arguments.sections.split(","):
-        for line in SECTIONS[name](arguments.seeds):
-            print(f"{name}: {line}", flush=True)
-
-
-if __name__ == "__main__":
-    reporting.run(main)
+def noise(settings: Settings) -> Iterator[str]:
+    """Noise that changes with the input."""
+    for part in PARTS[2:3] if settings.quick else PARTS:
+        for line in part(1 if settings.quick else settings.seeds):
+            yield f"- {part.__name__}: {line}"

@@ -1,19 +1,21 @@
 """Gross errors among outputs: whether they are found, whatever their size, and what they do to ordinary rows.
 
 Data of three kinds with a known function; one output in a hundred is wrong by ``size`` standard deviations of y, all to
-one side, to both, or by sizes spread over a factor of six. Errors come with the other rows, or half of the rows, with
-half of the errors, are added by ``partial_fit``. Beside it, what looks like errors and is none: a peak, a step and a rare
-level (5 % of the rows), as told by the inputs.
+one side, to both, or by sizes spread over a factor of six, or of any size from 10 to 10⁶. Errors come with the other
+rows, or half of the rows, with half of the errors, are added by ``partial_fit``.
+
+What looks like errors and is none: a peak, a step and a rare level (5 % of the rows), as told by the inputs.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
+from honesty_sections import Settings
 from spngp import SPNGPRegressor
 
 SIZES = (10.0, 30.0, 100.0, 1e3, 1e4, 1e6)
@@ -38,6 +40,8 @@ KINDS = {"friedman": (friedman, 5, 1.0), "waves": (waves, 8, 0.5), "exponential"
 
 @dataclasses.dataclass(frozen=True)
 class Table:
+    """Rows to learn from, which of their outputs are wrong, and rows to judge by."""
+
     X: np.ndarray
     y: np.ndarray
     wrong: np.ndarray
@@ -69,7 +73,7 @@ def judged(table: Table, how: str, seed: int) -> np.ndarray:
     """RMSE, share of 90 % intervals that hold, share of errors named, share of innocent rows named."""
     model = SPNGPRegressor(random_state=seed)
     half = table.y.size // 2
-    if how == "update":
+    if how == "by update":
         model.fit(table.X[:half], table.y[:half]).partial_fit(table.X[half:], table.y[half:])
     else:
         model.fit(table.X, table.y)
@@ -83,43 +87,54 @@ def judged(table: Table, how: str, seed: int) -> np.ndarray:
     return np.array([rmse, holds, errors, named[~table.wrong].mean()])
 
 
-def clean(table: Table, kind: str, n: int, seed: int) -> Table:
+def sound(kind: str, n: int, seed: int) -> Table:
     """The same rows without errors."""
-    again = drawn(kind, n, 0.0, "one", seed)
-    return dataclasses.replace(again, wrong=np.zeros(n, dtype=bool))
+    return dataclasses.replace(drawn(kind, n, 0.0, "one", seed), wrong=np.zeros(n, dtype=bool))
 
 
-def errors(
-    kinds: Sequence[str], rows: Sequence[int], sizes: Sequence[float], hows: Sequence[str], seeds: int
-) -> Iterator[str]:
-    yield "| data | rows | errors come | side | size in sd | RMSE / clean | worst | 90 % holds | named | innocent named |"
+def real(n: int, seed: int) -> dict[str, Table]:
+    """A peak, a step and a rare level: far from all other outputs, and no errors."""
+    tables = {}
+    for name in ("peak", "step", "rare level"):
+        rng = np.random.default_rng([seed, n, len(name)])
+        X = rng.uniform(0.0, 1.0, (n + N_TEST, 3))
+        far = np.exp(-0.5 * ((X[:, 0] - 0.4) / 0.02) ** 2)
+        if name == "step":
+            far = (X[:, 0] > 0.9).astype(float)
+        elif name == "rare level":
+            X[:, 2] = rng.random(n + N_TEST) < 0.05
+            far = X[:, 2]
+        y = np.sin(6 * X[:, 1]) + 30.0 * far + 0.1 * rng.standard_normal(n + N_TEST)
+        tables[name] = Table(X[:n], y[:n], np.zeros(n, dtype=bool), X[n:], y[n:])
+    return tables
+
+
+def errors(settings: Settings) -> Iterator[str]:
+    """Gross errors among outputs, and what looks like them."""
+    yield "| data | rows | errors come | side | size in sd | RMSE / clean | worst | 90 % holds | named | innocent |"
     yield f"|{'---|' * 10}"
     warnings.simplefilter("ignore")
-    for kind in kinds:
+    sizes, rows, seeds = SIZES, (300, 3000), range(settings.seeds)
+    if settings.quick:
+        sizes, rows, seeds = SIZES[:1], (100,), range(1)
+    for kind in KINDS:
         for n in rows:
-            for how in hows:
-                before = [judged(clean(drawn(kind, n, 1.0, "one", s), kind, n, s), how, s) for s in range(seeds)]
-                worst_clean = np.array(before)
-                yield (
-                    f"| {kind} | {n} | none | | | 1 | | {100 * worst_clean[:, 1].mean():.1f} | | "
-                    f"{100 * worst_clean[:, 3].mean():.2f} % |"
-                )
+            for how in ("at once", "by update"):
+                before = np.array([judged(sound(kind, n, seed), how, seed) for seed in seeds])
+                told, holds = 100 * before[:, 3].mean(), 100 * before[:, 1].mean()
+                yield f"| {kind} | {n} | none | | | 1 | | {holds:.1f} | | {told:.2f} % |"
                 for side in SIDES:
                     for size in sizes if side != "any" else sizes[:1]:
-                        found = np.array([judged(drawn(kind, n, size, side, s), how, s) for s in range(seeds)])
-                        ratios = found[:, 0] / worst_clean[:, 0]
+                        found = np.array([judged(drawn(kind, n, size, side, seed), how, seed) for seed in seeds])
+                        ratios, shares = found[:, 0] / before[:, 0], 100 * found[:, 1:].mean(axis=0)
+                        shown = "10 to 1e6" if side == "any" else f"{size:g}"
                         yield (
-                            f"| {kind} | {n} | {how} | {side} | {size:g} | {ratios.mean():.3f} | {ratios.max():.3f} | "
-                            f"{100 * found[:, 1].mean():.1f} | {100 * found[:, 2].mean():.1f} % | "
-                            f"{100 * found[:, 3].mean():.2f} % |"
+                            f"| {kind} | {n} | {how} | {side} | {shown} | {ratios.mean():.3f} | {ratios.max():.3f} | "
+                            f"{shares[0]:.1f} | {shares[1]:.1f} % | {shares[2]:.2f} % |"
                         )
-
-
-if __name__ == "__main__":
-    import sys
-
-    kinds, rows, sizes, hows, seeds = sys.argv[1:6]
-    kinds = list(KINDS) if kinds == "all" else kinds.split(",")
-    sizes = SIZES if sizes == "all" else [float(s) for s in sizes.split(",")]
-    for line in errors(kinds, [int(r) for r in rows.split(",")], sizes, hows.split(","), int(seeds)):
-        print(line, flush=True)
+    for n in rows:
+        for name in real(n, 0):
+            found = np.array([judged(real(n, seed)[name], "at once", seed) for seed in seeds])
+            rmse, holds, told = found[:, 0].mean(), 100 * found[:, 1].mean(), 100 * found[:, 3].mean()
+            worst = found[:, 0].max()
+            yield f"| {name} | {n} | none | | | RMSE {rmse:.3f} | {worst:.3f} | {holds:.1f} | | {told:.2f} % |"
