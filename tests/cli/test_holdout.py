@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 import spngp
+from command_line import ok
 from spngp.cli.app import app
 
 GROSS = [5, 50, 77, 150, 250, 251, 301, 333, 387, 399]  # rows of the table; of 400, seed 0 holds out 5 and 387
@@ -73,3 +76,16 @@ def test_scores_are_said_to_be_those_of_a_model_that_is_not_the_saved_one(tmp_pa
     text = fit(tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m")
     measured, saved = text.index("On 20 rows held out, by a model of the other 180"), text.index("learnt from all 200")
     assert measured < saved
+
+
+def test_absurd_values_held_out_are_told_and_not_scored(tmp_path):
+    rng = np.random.default_rng(0)
+    a = rng.uniform(-2, 2, 120)
+    y = np.sin(2 * a) + 0.1 * rng.standard_normal(120)
+    y[rng.choice(120, 3, replace=False)] = 1e6
+    rows = "".join(f"{x:.4f},{value:.4f}\n" for x, value in zip(a, y, strict=True))
+    (tmp_path / "d.csv").write_text(f"a,y\n{rows}")
+    fit = ["fit", tmp_path / "d.csv", "-t", "y", "--holdout", "0.5", "--json", "-o", tmp_path / "m"]
+    result = ok(*fit, "--hyperparameters", "tied")
+    assert "100 or more standard deviations from the prediction, not counted in the scores" in result.stderr
+    assert json.loads(result.stdout)["held_out"]["y"]["rmse"] < 2.0

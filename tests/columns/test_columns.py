@@ -48,7 +48,7 @@ def test_every_library_gives_the_same_numbers(maker):
     np.testing.assert_array_equal(encoded["gap missing"], [float(i % 5 == 0) for i in range(N)])
     assert encoded["gap"][0] == np.median([i for i in range(N) if i % 5])
     assert set(encoded["fast"]) == {0.0, 1.0}
-    assert columns.level_counts == (0, 0, 0, 4, *[0] * 5, 0, 0, 2, 4)
+    assert columns.level_counts == (0, 0, 0, 6, *[0] * 5, 0, 0, 2, 6)
 
 
 def test_values_come_back():

@@ -72,6 +72,20 @@ def test_an_unseen_level_has_a_wider_interval(fitted):
         strict.predict(X_new.assign(city="Salzburg"))
 
 
+def test_an_unseen_level_is_in_no_region_of_levels():
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 20, 500)
+    effects = 3.0 * rng.normal(size=20)
+    X = pd.DataFrame({"a": rng.normal(size=500), "c": [f"level {i}" for i in level]})
+    model = SPNGPRegressor(max_leaf_size=100, random_state=0).fit(X, effects[level] + 0.1 * rng.normal(size=500))
+    at = model.columns_.input_names.index("c")
+    assert any(np.isfinite(record["low"][at]) for record in model.regions_)  # cut by sets of levels
+    assert "c in {" in " ".join(model.columns_.sides_text(model.regions_[0]["low"], model.regions_[0]["high"]))
+    mean, std = model.predict(pd.DataFrame({"a": [0.0], "c": ["new"]}), return_std=True)
+    assert abs(mean[0] - effects[level].mean()) < 1.0
+    assert 0.6 * effects.std() < std[0] < 2.0 * effects.std()
+
+
 def test_a_column_with_gaps_may_be_left_away(fitted):
     _, _, model = fitted
     X_new, _ = table(20, 4)
@@ -108,6 +122,22 @@ def test_gaps_that_a_fold_has_not_seen():
     assert np.isfinite(cross_val_score(SPNGPRegressor(hyperparameters="fixed"), X, y, cv=3)).all()
 
 
+def test_rows_with_gaps_have_a_region_where_their_noise_is_another():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(900, 2)), columns=["a", "b"])
+    y = (3.0 * X["a"] + np.sin(X["b"])).to_numpy() + 0.1 * rng.normal(size=900)
+    X.loc[rng.random(900) < 0.15, "a"] = np.nan
+    model = SPNGPRegressor(max_leaf_size=200, random_state=0).fit(X[:600], y[:600])
+    missing = model.columns_.input_names.index("a missing")
+    assert any(record["low"][missing] == 0.5 for record in model.regions_)
+    noise = model.predict_noise(X[600:])
+    lacking = X[600:]["a"].isna().to_numpy()
+    assert noise[lacking].min() > 5.0 * noise[~lacking].max()
+    low, high = model.predict_dist(X[600:]).interval(0.9)
+    holds = (y[600:] >= low) & (y[600:] <= high)
+    assert holds[lacking].mean() > 0.75
+
+
 def test_saved_with_the_model(fitted, tmp_path):
     _, _, model = fitted
     model.save(tmp_path / "m.spngp")
@@ -124,6 +154,8 @@ def test_updates_take_tables(fitted):
     model.partial_fit(X[150:].assign(city="Salzburg"), y[150:])
     assert model.columns_ is columns
     assert model.X_train_.shape[0] == 220
+    with pytest.raises(ValueError, match="input 'km', row 1 has no value, and none was missing in the fit; leave"):
+        model.partial_fit(X[:3].assign(km=[1.0, None, 2.0]), y[:3])
 
 
 def test_numbers_in_a_table_are_as_in_an_array():
@@ -149,7 +181,7 @@ def test_given_kernels():
     X, y = table(60, 6)
     X = X[["km", "city"]]
     model = GPRegressor(SquaredExponential([1.0, 1.0]), hyperparameters="fixed").fit(X, y)
-    assert model.network_.kernel.levels == (0, 5)
+    assert model.network_.kernel.levels == (0, 8)
     with pytest.raises(ValueError, match="need kernels of SquaredExponential, Matern and Constant"):
         GPRegressor(Linear()).fit(X, y)
 
@@ -170,6 +202,8 @@ def test_sparse_matrices():
         model.fit(sparse.csr_matrix((20_000, 5_000)), np.zeros(20_000))
     with pytest.raises(ValueError, match="X has 1,000,000 columns, 10,000 at most can be learnt from"):
         model.fit(sparse.csr_matrix((3, 1_000_000)), np.zeros(3))
+    with pytest.raises(ValueError, match="X has 20,000 columns"):
+        model.fit(pd.DataFrame(np.zeros((3, 20_000))), np.zeros(3))
 
 
 def test_columns_of_an_array_cannot_be_declared():

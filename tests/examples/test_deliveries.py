@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import importlib.util
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
 from command_line import ok
+from spngp import SPNGPRegressor
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "deliveries.py"
 
@@ -24,6 +27,10 @@ def deliveries():
 
 def test_the_script_compares(deliveries, capsys, monkeypatch):
     monkeypatch.setattr(deliveries, "N_ABSURD", 2)
+    monkeypatch.setattr(deliveries, "SPNGPRegressor", partial(SPNGPRegressor, hyperparameters="tied"))
+    few_trees = partial(HistGradientBoostingRegressor, categorical_features="from_dtype", max_iter=5)
+    peers = {"HistGradientBoosting": lambda seed: few_trees(random_state=seed)}
+    monkeypatch.setattr(deliveries, "boosters", lambda: peers)
     code = deliveries.main(["--seeds", "1", "--rows", "240"])
     told = capsys.readouterr().out
     assert code in (0, 1)  # 1: off on a toy

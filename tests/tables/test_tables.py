@@ -102,9 +102,9 @@ def test_columns_that_are_not_numbers(write):
     assert names[:5] == ["when", "when.weekday", "when.hour", "when.year", "when.dayofyear"]
     assert names[5:] == ["size", "colour", "flag"]
     assert inputs == [
-        [19723.0, 0.0, 0.0, 2024.0, 1.0, 0.0, 1.0, 1.0],
+        [19723.0, 0.0, 0.0, 2024.0, 1.0, 0.0, 2.0, 1.0],
         [19724.5, 1.0, 12.0, 2024.0, 2.0, 2.0, 0.0, 0.0],
-        [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 1.0, 1.0],
+        [0.0, 3.0, 0.0, 1970.0, 1.0, 1.0, 2.0, 1.0],
     ]
 
 
@@ -205,6 +205,11 @@ def test_the_columns_of_a_fit_read_later_tables(write):
         ("a,b,y\n1,x,2\nu,2,3\n3,3,4\n", {}, "column 'a': 'u' is not a number .*; data, row 1, column 'b': 'x' is not"),
         ("a,y\n31.05.2024,1\n2024-06-01,2\n1.7.2024,3\n", {}, "'31.05.2024' is not a date like .* --date-format says"),
         (b"a,y\n1,2\n\xff,3\n", {}, "is not UTF-8 text"),
+        (
+            ",".join(f"c{i}" for i in range(10_002)) + ",y\n" + "1," * 10_002 + "2\n",
+            {},
+            "data has 10,002 columns, 10,000",
+        ),
         (b"PK\x03\x04abc", {}, "is a zip archive, not CSV or Parquet"),
         (b"PAR1 no more of it", {}, "is not a whole Parquet file"),
         (b"\x00\x01\x02\x03", {}, "is neither CSV nor Parquet"),

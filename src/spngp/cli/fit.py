@@ -11,6 +11,8 @@ from spngp.cli.settings import estimator_parameters, fit_settings, with_settings
 if TYPE_CHECKING:
     from spngp._support.progress import Whole
 
+_ABSURD = 100.0  # standard deviations: a value so far off is an error, and would be all that scores tell about
+
 
 @with_settings
 def fit(
@@ -143,13 +145,22 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any]:
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:
     """For each target, how well rows that the model has not seen are predicted; None if none of them has it."""
+    import numpy as np
+
     from spngp import metrics
     from spngp._support.outputs import one_output
+    from spngp._support.wording import counted
     from spngp.cli.scores import record
+    from spngp.cli.terminal import note
 
     mixture, found = model.predict_dist(X), {}
     for k, name in enumerate(targets):
-        scores = metrics.scores(one_output(mixture, k), Y[:, k])
+        one = one_output(mixture, k)
+        absurd = np.abs(Y[:, k] - one.mean) > _ABSURD * one.std
+        if absurd.any():
+            which = f"{counted(int(absurd.sum()), 'value')} of {name!r} held out, {_ABSURD:g} or more"
+            note(f"spngp: {which} standard deviations from the prediction, not counted in the scores")
+        scores = metrics.scores(one, np.where(absurd, np.nan, Y[:, k]))
         found[name] = record(scores) if scores.n else None
     return found
 

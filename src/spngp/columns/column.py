@@ -29,8 +29,8 @@ class Column:
         Of an ordinal column in their order. Of a category by the mean rank of their outputs in the fit, so that a cut
         between codes separates levels of high from levels of low outputs; kernels see only which codes are equal.
     unseen : int
-        Of a category: the code of all levels that are not listed. It stands where half of the rows have lower codes;
-        levels from there on have codes one higher than their positions.
+        Of a category: the code of all levels that are not listed. Codes of levels are even, 0, 2, 4 …; this one is odd
+        and stands where half of the rows have lower codes. Every odd code is that of a level not seen.
     parts : tuple of str
         What a date becomes; see :data:`spngp.columns.dates.DATE_PARTS`.
     gaps : bool
@@ -58,7 +58,7 @@ class Column:
     def level_counts(self) -> tuple[int, ...]:
         """For each input the number of its codes; 0 for numbers."""
         if self.kind == "category":
-            return (len(self.levels) + 1,)
+            return (2 * len(self.levels),)
         n_numbers = len(self.input_names) - self._has_indicator
         return (0,) * n_numbers + ((2,) if self._has_indicator else ())
 
@@ -95,7 +95,7 @@ class Column:
         return np.column_stack([filled, missing.astype(np.float64)])
 
     def _codes(self, values: Values, refuse_unseen: bool) -> Array:
-        code = {level: float(i + (i >= self.unseen)) for i, level in enumerate(self.levels)}
+        code = {level: 2.0 * i for i, level in enumerate(self.levels)}
         absent = code.get(MISSING_LEVEL, float(self.unseen)) if self.gaps else float(self.unseen)
         if refuse_unseen:
             for row, text in enumerate(values.texts):
@@ -116,13 +116,10 @@ class Column:
         """The level of a code, or of a position in an order; None for a code of unseen levels."""
         if self.kind == "ordinal":
             return self.levels[round(min(max(code, 0.0), len(self.levels) - 1.0))]
-        position = round(code)
-        if position == self.unseen:
-            return None
-        return self.levels[position - (position > self.unseen)]
+        return None if round(code) % 2 else self.levels[round(code) // 2]
 
     def levels_between(self, low: float, high: float) -> tuple[str, ...]:
         """Levels of a category whose codes lie in (low, high]: a side of a region."""
-        codes = np.arange(len(self.levels)) + (np.arange(len(self.levels)) >= self.unseen)
+        codes = 2 * np.arange(len(self.levels))
         inside: Mask = (codes > low) & (codes <= high)
         return tuple(level for level, own in zip(self.levels, inside, strict=True) if own)

@@ -15,7 +15,8 @@ def check_column(column: Column) -> None:
     must(len(set(column.levels)) == len(column.levels), f"levels of {name!r} must differ", "equal ones")
     has_levels = column.kind in ("ordinal", "category")
     must(len(column.levels) >= 2 if has_levels else not column.levels, f"levels of {name!r} must fit", column.kind)
-    must(0 <= column.unseen <= len(column.levels), f"{name!r} must have a code for unseen levels", column.unseen)
+    odd = column.unseen % 2 == 1 and 0 < column.unseen < 2 * len(column.levels)
+    must(odd or column.kind != "category", f"{name!r} must have an odd code for unseen levels", column.unseen)
     must(set(column.parts) <= set(DATE_PARTS), f"a date becomes {', '.join(DATE_PARTS)}", column.parts)
     must(bool(column.parts) == (column.kind == "date"), f"parts of {name!r} must be those of a date", column.parts)
     needed = len(column.input_names) - 1 if column.gaps and column.kind != "category" else 0

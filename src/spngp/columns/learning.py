@@ -16,6 +16,7 @@ from spngp.columns.column import MISSING_LEVEL, Column
 from spngp.columns.description import InputColumns, as_levels
 from spngp.columns.frames import Table, Values, as_table
 
+MOST_COLUMNS = 10_000  # a length-scale for each: more cannot be learnt, and take more memory than rows do
 MOST_LEVELS = 5000
 FEW_LEVELS = 20  # up to this number they are levels in any table; of more, rows must repeat them
 _LONGEST_LEVEL = 1000  # characters; tables and plots print levels
@@ -54,6 +55,11 @@ def learn_columns(X: Any, Y: Array, declared: Mapping[str, Any] | None = None, u
     if not inputs:
         raise ValueError("X has no input column: all of them are ignored")
     return InputColumns(tuple(learn_column(*given, ranks) for given in inputs), unknown)
+
+
+def too_many_columns(source: str, count: int) -> ValueError:
+    """The error for a table with more columns than can be learnt from."""
+    return ValueError(f"{source} has {count:,} columns, {MOST_COLUMNS:,} at most can be learnt from; leave some out")
 
 
 def check_names(table: Table) -> None:
@@ -116,12 +122,12 @@ def _category(name: str, values: Values, ranks: Array) -> Column:
     sums = np.bincount(codes, np.where(np.isnan(ranks), 0.5, ranks) - 0.5)
     order = np.argsort(sums / (counts + 1.0), kind="stable")
     below = np.cumsum(counts[order])
-    unseen = int(np.searchsorted(below, 0.5 * len(texts), side="left")) + 1
+    unseen = 2 * int(np.searchsorted(below, 0.5 * len(texts), side="left")) + 1
     return Column(
         name,
         "category",
         levels=tuple(str(level) for level in distinct[order]),
-        unseen=min(unseen, distinct.size),
+        unseen=unseen,
         gaps=any(text is None for text in values.texts),
     )
 

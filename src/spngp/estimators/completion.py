@@ -1,12 +1,17 @@
-"""Predictions for rows that lack inputs which were never missing in the fit: averages over values that occurred there.
+"""Predictions for rows that lack inputs which were never missing in the fit, or have a level that it has not seen.
 
 Such a row is predicted once for each of a few donors, rows of the fit spread evenly over the values of what it lacks,
 and the answer is the mixture of these predictions with equal weights. It is as wide as what is missing makes it. Inputs
 that were missing in rows of the fit need none of this: how outputs are where they are missing was learnt.
+
+A level that was not seen belongs to no region more than to another, where regions are cut between levels; and what the
+levels of one region have in common is not what all have, since levels of like outputs have codes side by side. There it
+is taken for the level of each donor in turn: it is as different as the known levels are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,9 +39,14 @@ class CompletedRows:
     incomplete: Indices
 
     @staticmethod
-    def of(X: Array, known: Array, n_donors: int = _DONORS) -> CompletedRows:
-        """Rows with NaN completed by rows of ``known``, which lack nothing."""
+    def of(X: Array, known: Array, cut_categories: Sequence[int] = (), n_donors: int = _DONORS) -> CompletedRows:
+        """Rows with NaN completed by rows of ``known``, which lack nothing.
+
+        ``cut_categories`` are the inputs of levels along which regions are cut.
+        """
         missing = np.isnan(X)
+        for j in cut_categories:
+            missing[:, j] |= X[:, j] % 2.0 == 1.0
         lacking = missing.any(axis=1)
         complete, incomplete = np.flatnonzero(~lacking), np.flatnonzero(lacking)
         if not incomplete.size:

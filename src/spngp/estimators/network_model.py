@@ -21,7 +21,7 @@ from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_outputs
-from spngp.estimators.table_inputs import described, encoded
+from spngp.estimators.table_inputs import dense, described, encoded, refuse_lacking
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
 from spngp.network.placement import distinct_nodes
@@ -50,7 +50,11 @@ class NetworkModel(Regressor):
         return self
 
     def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
-        """Rows of inputs: of a table the numbers that its columns become, of an array the array."""
+        """Rows of inputs: of a table the numbers that its columns become, of an array the array.
+
+        Rows to learn from, which come with ``y``, lack no input that was never missing in the fit.
+        """
+        X = dense(X)
         if reset:
             columns = described(X, y, self.columns, self.unknown)
             if columns is not None and not columns.is_plain:
@@ -65,7 +69,10 @@ class NetworkModel(Regressor):
             validate_data(self, X, reset=False, skip_check_array=True)
         elif self.columns_.is_plain:
             return super()._checked_inputs(X, reset=False)
-        return encoded(X, self.columns_)
+        rows = encoded(X, self.columns_)
+        if y is not None:
+            refuse_lacking(rows, self.columns_)
+        return rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
@@ -87,12 +94,11 @@ class NetworkModel(Regressor):
 
     def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
         """One for each batch of rows."""
-        return [self._mixture(rows, latent) for rows in self._rows(X)]
+        return [self._mixture(part, latent) for part in self._completed(X)]
 
-    def _mixture(self, rows: Array, latent: bool) -> GaussianMixture:
+    def _mixture(self, part: CompletedRows, latent: bool) -> GaussianMixture:
         """Of checked rows."""
-        completed = CompletedRows.of(rows, self.X_train_)
-        mixture = completed.merged(self.network_.predict_dist(completed.rows, latent, n_jobs=self.n_jobs))
+        mixture = part.merged(self.network_.predict_dist(part.rows, latent, n_jobs=self.n_jobs))
         return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
@@ -149,7 +155,7 @@ class NetworkModel(Regressor):
         names = getattr(now, "feature_names_in_", [f"input {j}" for j in range(rows.shape[1])])
 
         def predict(some: Array) -> Array:
-            mixture = now._mixture(some, latent=False)
+            mixture = now._mixture(CompletedRows.of(some, now.X_train_), latent=False)
             moments = np.stack([mixture.mean, np.log(np.maximum(mixture.std, np.finfo(np.float64).tiny))], axis=-1)
             return moments.reshape(some.shape[0], now.n_outputs_, 2)
 
@@ -182,11 +188,19 @@ class NetworkModel(Regressor):
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
-            completed = [CompletedRows.of(rows, self.X_train_) for rows in self._rows(X)]
+            completed = self._completed(X)
             parts = [
                 part.averaged(prediction.average(self.network_, part.rows, value, self.n_jobs)) for part in completed
             ]
         return np.concatenate(parts)
+
+    def _completed(self, X: Any) -> list[CompletedRows]:
+        """Rows to predict in batches, those that lack something completed by rows of the fit."""
+        categories = [j for j, count in enumerate(self.columns_.level_counts) if count > 2]
+        if categories:
+            cut = {axis for _, box, _ in self.network_.responsibilities() for axis, _, _ in box.sides}
+            categories = [j for j in categories if j in cut]
+        return [CompletedRows.of(rows, self.X_train_, categories) for rows in self._rows(X)]
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)

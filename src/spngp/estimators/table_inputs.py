@@ -11,8 +11,8 @@ from spngp._support.checks import as_floats
 from spngp._support.types import Array
 from spngp.columns import InputColumns, learn_columns
 from spngp.columns.frames import as_table
+from spngp.columns.learning import MOST_COLUMNS, too_many_columns
 
-_MOST_COLUMNS = 10_000  # a length-scale for each: more cannot be learnt, and take more memory than rows do
 _MOST_SPARSE = 10_000_000  # cells of a sparse matrix that is made dense: 80 MB
 
 
@@ -21,8 +21,8 @@ def dense(X: Any) -> Any:
     shape = getattr(X, "shape", None)
     if not (isinstance(shape, tuple) and len(shape) == 2):
         return X
-    if shape[1] > _MOST_COLUMNS:
-        raise ValueError(f"X has {shape[1]:,} columns, {_MOST_COLUMNS:,} at most can be learnt from; leave some out")
+    if shape[1] > MOST_COLUMNS:
+        raise too_many_columns("X", shape[1])
     if not (hasattr(X, "toarray") and hasattr(X, "nnz")):
         return X
     if shape[0] * shape[1] > _MOST_SPARSE:
@@ -63,6 +63,17 @@ def encoded(X: Any, columns: InputColumns) -> Array:
             f"that they become, got an array with {rows.shape[1]} columns"
         )
     return rows
+
+
+def refuse_lacking(rows: Array, columns: InputColumns) -> None:
+    """Raise an error if an input is NaN."""
+    lacking = np.isnan(rows)
+    if lacking.any():
+        row, j = np.argwhere(lacking)[0]
+        raise ValueError(
+            f"input {columns.input_names[j]!r}, row {row} has no value, and none was missing in the fit; leave the row "
+            "out, or fit again with rows where it is missing"
+        )
 
 
 def _outputs(y: Any, n_rows: int) -> Array:

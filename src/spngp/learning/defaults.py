@@ -20,18 +20,17 @@ CHOSEN_OVERLAP = (
 OVERLAP_FALLS_FROM = 50_000  # training rows
 LEAST_OVERLAP = 0.5  # context rows per own row
 LENGTH_SCALE_BOUNDS = (1e-3, 1e3)  # standard deviations of the input
-LEVEL_LENGTH_SCALE = (
-    0.5  # of that of numbers, where training starts, for inputs of codes: they differ by one or not at all
-)
+# Where length-scales of codes begin, which are one apart or equal: levels differ in the slow part, and share the fast.
+SLOW_OF_LEVELS, FAST_OF_LEVELS = 0.7, 3.0
 VARIANCE_BOUNDS = (1e-4, 1e3)  # variances of the output
 
 
-def _length_scale(d: int, factor: float, levels: tuple[int, ...] = ()) -> Parameter:
+def _length_scale(d: int, factor: float, levels: tuple[int, ...] = (), of_levels: float = 1.0) -> Parameter:
     # two random rows of d standardised inputs are about √(2d) apart, so length-scales grow with √d
     scales = [factor * math.sqrt(d)] * d
     for j, count in enumerate(levels):
         if count:
-            scales[j] *= LEVEL_LENGTH_SCALE
+            scales[j] = of_levels
     return Parameter(scales, LENGTH_SCALE_BOUNDS)
 
 
@@ -44,11 +43,11 @@ def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
     def variance(value: float) -> Parameter:
         return Parameter(value, VARIANCE_BOUNDS)
 
+    slow = _length_scale(d, 2.0, levels, SLOW_OF_LEVELS)
+    fast = _length_scale(d, 0.7, levels, FAST_OF_LEVELS)
     return [
-        SquaredExponential(_length_scale(d, 2.0, levels), variance(1.0), levels)
-        + SquaredExponential(_length_scale(d, 0.7, levels), variance(0.3), levels),
-        Matern(1.5, _length_scale(d, 2.0, levels), variance(1.0), levels)
-        + Matern(1.5, _length_scale(d, 0.7, levels), variance(0.3), levels),
+        SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
+        Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
     ]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from spngp._support.types import Array
 from spngp.columns import InputColumns
 from spngp.columns.dates import DATE_PARTS
+from spngp.columns.learning import MOST_COLUMNS, too_many_columns
 from spngp.tables.guessing import guess_role
 from spngp.tables.values import Reader
 
@@ -56,10 +57,12 @@ class Declaration:
 
     def check(self, available: Sequence[str], source: str) -> None:
         """Raise an error unless all columns named are there, each in one role."""
+        inputs = self.inputs(available)
+        if len(inputs) > MOST_COLUMNS:
+            raise too_many_columns(source, len(inputs))
         declared = [*self.numbers, *self.categories, *self.ordinal, *self.dates]
         for name in [*self.targets, *self.ids, *(self.features or []), *declared]:
             _check_column(name, available, source)
-        inputs = self.inputs(available)
         for name in self.targets:
             if name in [*inputs, *declared]:
                 raise ValueError(f"column {name!r} is the target and no input; leave it out of the features")
