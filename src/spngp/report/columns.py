@@ -55,9 +55,9 @@ class Column:
         Of a part of a date that two inputs tell, the cosine and the sine: which.
     missing : int or None
         The input that is one where the value is missing.
-    unseen : int or None
-        Of a category: the code of levels that were not seen in the fit, the last of ``levels``; codes above it are one
-        more than places.
+    coded : bool
+        Whether its input holds codes of levels: twice the place of a level, odd for levels that were not seen in the
+        fit, which are the last of ``levels``.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Column:
     whole: bool = False
     circle: str = ""
     missing: int | None = None
-    unseen: int | None = None
+    coded: bool = False
 
     @property
     def title(self) -> str:
@@ -93,8 +93,8 @@ class Column:
             turn = np.arctan2(X[:, self.inputs[1]], X[:, self.inputs[0]]) / (2.0 * np.pi) % 1.0
             return (np.floor(steps * turn + 1e-9) + first) % steps
         codes = X[:, self.inputs[0]]
-        if self.unseen is not None:
-            return np.where(codes == self.unseen, len(self.levels) - 1.0, codes - (codes > self.unseen))
+        if self.coded:
+            return np.where(codes % 2.0 == 1.0, len(self.levels) - 1.0, codes / 2.0)
         return codes - (self.first if self.levels else 0)
 
     def text(self, value: float, digits: int = 4) -> str:
@@ -178,7 +178,7 @@ def _of_table(column: Described, inputs: tuple[int, ...]) -> list[Column]:
         *others, last = inputs
         inputs, missing = tuple(others), [Column(f"{name}: missing", "ordered", (last,), ("no", "yes"), part=True)]
     if column.kind == "category":
-        return [Column(name, "category", inputs, (*levels, _UNSEEN), unseen=column.unseen)]
+        return [Column(name, "category", inputs, (*levels, _UNSEEN), coded=True)]
     if column.kind == "date":
         found = _of_date(name, column.parts, inputs)
     elif column.kind == "ordinal":
@@ -230,8 +230,7 @@ def _side(column: Column, low: float, high: float) -> list[str]:
     if not below and not above:
         return []
     if column.levels:
-        above = len(column.levels) if column.unseen is None else column.unseen  # codes from there on are one higher
-        codes = [place + column.first + (place >= above) for place in range(len(column.levels))]
+        codes = [2 * place if column.coded else place + column.first for place in range(len(column.levels))]
         inside = [level for code, level in zip(codes, column.levels, strict=True) if low < code <= high]
         inside = [level for level in inside if level != _UNSEEN]
         more = f" and {len(inside) - 8} more" if len(inside) > 8 else ""
