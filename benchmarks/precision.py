@@ -32,7 +32,7 @@ failures = [0, 0]
 class Single:
     """Log evidence of one GP as a function of theta, with its gradient, in float32."""
 
-    def __init__(self, gp: ExactGP, X: np.ndarray, y: np.ndarray) -> None:
+    def __init__(self, gp: ExactGP, X: np.ndarray, y: np.ndarray, variances: None = None) -> None:
         self._double = Double(gp, X, y)
         kernel = gp.kernel
         self._parts = kernel.parts if isinstance(kernel, KernelSum) else (kernel,)

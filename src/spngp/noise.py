@@ -7,7 +7,8 @@ keeps the variance and mixes Gaussians of different widths,
     noise ~ Σ_j weight_j N(0, factor_j · noise_variance),   Σ_j weight_j factor_j = 1,
 
 with weights learnt from closed-form leave-one-out residuals. Means, variances and evidences stay as they are;
-densities, quantiles and intervals get the right shape.
+densities, quantiles and intervals get the right shape. A further part of small weight is for surprises: outputs that no
+noise seen so far explains.
 """
 
 from __future__ import annotations
@@ -51,6 +52,25 @@ class NoiseShape:
     def variance(self) -> float:
         """Σ_j weight_j factor_j."""
         return float(np.dot(self.weights, self.factors))
+
+    def with_surprises(self, probability: float, factor: float) -> NoiseShape:
+        """The shape with a further part: rare outputs that the noise of the others says nothing about.
+
+        Parameters
+        ----------
+        probability : float
+            Weight of the further part, between 0 and 1.
+        factor : float
+            Its variance.
+
+        Examples
+        --------
+        >>> from spngp.noise import GAUSSIAN
+        >>> GAUSSIAN.with_surprises(0.01, 100.0)
+        NoiseShape(weights=(0.99, 0.01), factors=(1.0, 100.0))
+        """
+        weights = tuple((1.0 - probability) * weight for weight in self.weights)
+        return NoiseShape((*weights, probability), (*self.factors, factor))
 
     def sample(self, size: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Independent draws."""

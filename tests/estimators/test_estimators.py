@@ -454,8 +454,6 @@ def test_predict_before_fit_and_with_other_columns():
     X, y = wave(60, 2)
     with pytest.raises(ValueError, match="X has 1 features, but SPNGPRegressor is expecting 2"):
         small().fit(X, y).predict(X[:, :1])
-    with pytest.raises(TypeError, match="sample_weight"):
-        small().fit(X, y, sample_weight=np.ones(60))
 
 
 @pytest.mark.parametrize("estimator", [SPNGPRegressor, GPRegressor])

@@ -63,7 +63,10 @@ def test_columns_of_frames_are_named(frame):
         ([None, "x"] * 6, "X must be numeric, got text in column 'c' (row 1: 'x')"),  # not "missing": text comes first
         ([None] * N, "X must not contain NaN or infinity, got None in column 'c', row 0"),
         ([1 + 2j] * N, "Complex data not supported: X must be real, got complex numbers in column 'c'"),
-        ([0] * 11 + [10**400], "X must fit into double precision, got an integer of 401 digits in column 'c', row 11"),
+        (
+            pd.Series([0] * 11 + [10**400], dtype=object),
+            "X must fit into double precision, got an integer of 401 digits in column 'c', row 11",
+        ),
         (["y" * 200] * N, f"X must be numeric, got text in column 'c' (row 0: '{'y' * 56}...)"),
         (pd.date_range("2024-01-01", periods=N, tz="UTC"), "X must be numeric, got dates or times in column 'c'"),
     ],

@@ -25,6 +25,7 @@ from spngp.gp.exact import ExactGP
 from spngp.io import SCHEMA, ModelFileError
 from spngp.io.classes import CLASSES, class_of
 from spngp.io.deferred import StoredGP
+from spngp.io.models import packed, unpacked
 from spngp.io.tensors import TensorFile
 from spngp.kernels import (
     Constant,
@@ -111,10 +112,11 @@ SEVERAL_OUTPUTS += ["committee ProductOfExperts"]
 @pytest.mark.parametrize(
     ("name", "outputs"), [*((name, 1) for name in CASES), *((name, 2) for name in SEVERAL_OUTPUTS)]
 )
-def test_round_trip_is_bit_identical(name, outputs, tmp_path):
+@pytest.mark.parametrize("with_factors", [False, True])
+def test_round_trip_is_bit_identical(name, outputs, with_factors, tmp_path):
     y = Y[:, 0] if outputs == 1 else Y
     model = copy.deepcopy(CASES[name]).fit(np.ones_like(X) if name == "equal rows" else X, y)
-    model.save(tmp_path / "m")
+    model.save(tmp_path / "m", with_factors=with_factors)
     loaded = spngp.load(tmp_path / "m")
     assert type(loaded) is type(model)
     if name == "factors not kept":
@@ -179,7 +181,61 @@ def test_names_of_inputs_survive(tmp_path):
         loaded.predict(frame[["<height>", "width"]])
 
 
-def test_reading_is_lazy(path):
+def test_factors_are_left_out_and_made_again_leaf_by_leaf(path, model, monkeypatch):
+    assert not any(name.startswith("array.") for name in TensorFile(path).layout())
+    loaded = spngp.load(path)
+    made = []
+    factor = ExactGP._factor
+    monkeypatch.setattr(ExactGP, "_factor", lambda gp, *rest, **more: made.append(id(gp)) or factor(gp, *rest, **more))
+    assert np.array_equal(loaded.predict(X_NEW), model.predict(X_NEW))
+    assert not made  # means need none
+    loaded.predict_dist(X_NEW[:1])
+    reached = len(made)
+    loaded.predict_dist(X_NEW[:1])
+    assert len(made) == reached  # kept
+    assert 0 < reached < len(loaded.network_.responsibilities())
+    loaded.predict_dist(X_NEW)
+    assert len(set(made)) == len(made)
+    assert all(leaf.gp.has_factor for leaf, _, _ in loaded.network_.responsibilities())
+
+
+def test_a_factor_that_was_extended_is_written(tmp_path):
+    model = GPRegressor(SquaredExponential(), hyperparameters="fixed", random_state=0).fit(X[:50], Y[:50, 0])
+    network = model.network_.condition(X[50:], Y[50:, 0])
+    gp = network.responsibilities()[0].leaf.gp
+    assert gp._extended
+    assert not model.network_.responsibilities()[0].leaf.gp._extended
+    one = fixed(overlap=0.0, outliers="trust").fit(X[:50], Y[:50, 0]).partial_fit(X[50:], Y[50:, 0])
+    one.save(tmp_path / "m")
+    assert mixtures_equal(spngp.load(tmp_path / "m").predict_dist(X_NEW), one.predict_dist(X_NEW))
+
+
+def test_positions_out_of_range_are_noticed_when_they_are_used(path):
+    from safetensors.numpy import load_file, save_file
+
+    from spngp.io.tensors import checksum
+
+    tensors = load_file(path)
+    name = next(name for name in tensors if "int32" in str(tensors[name].dtype))
+    tensors[name] = tensors[name] + 10**6
+    about, *records = unpacked(tensors["description"]).split("\n")
+    about = json.loads(about)
+    about["arrays"][name][2] = checksum(tensors[name])
+    tensors["description"] = packed("\n".join([json.dumps(about), *records]))
+    metadata = {"schema": SCHEMA, "checksum": checksum(tensors["description"])}
+    save_file(tensors, path, {"spngp": json.dumps(metadata)})
+    with pytest.raises(ModelFileError, match="is damaged: array"):
+        spngp.load(path).predict_dist(X_NEW)
+
+
+def test_a_description_that_unpacks_to_far_more_than_it_is_is_refused(path):
+    rewritten(path, lambda description, metadata: description["records"].append(["strings", ["a" * 10**7]]))
+    with pytest.raises(ModelFileError, match="damaged: its description"):
+        spngp.load(path)
+
+
+def test_reading_is_lazy(path, model):
+    model.save(path, with_factors=True)
     loaded = spngp.load(path)
     gps = [leaf.gp for leaf, _, _ in loaded.network_.responsibilities()]
     assert all(isinstance(gp, StoredGP) for gp in gps)
@@ -207,7 +263,7 @@ def test_the_safetensors_package_reads_the_file(path):
     for name, array in tensors.items():
         assert array.dtype == file.array(name).dtype
         assert np.array_equal(array, file.array(name))
-    about = json.loads(tensors["description"].tobytes().split(b"\n")[0])
+    about = json.loads(unpacked(tensors["description"]).split("\n")[0])
     assert set(about["arrays"]) == set(tensors) - {"description"}
     total = sum(array.nbytes for array in tensors.values())
     assert path.stat().st_size < 1.2 * total
@@ -242,7 +298,10 @@ def test_file_is_hardly_larger_than_its_arrays(tmp_path):
             gp = leaf.gp
             for array in (gp._X, gp._y, gp._alpha, *([] if gp._L is None else [gp._L.array])):
                 arrays[id(array)] = array.nbytes
+    size = (tmp_path / "m").stat().st_size
+    model.save(tmp_path / "m", with_factors=True)
     assert (tmp_path / "m").stat().st_size <= 1.2 * sum(arrays.values())
+    assert size <= 0.1 * sum(arrays.values())
 
 
 # What is not a model, or not any more.
@@ -267,9 +326,10 @@ def test_every_flipped_bit_is_noticed(path, model):
             assert mixtures_equal(spngp.load(damaged).predict_dist(X_NEW), want)
 
 
-def test_a_flipped_factor_is_noticed_when_it_is_used(path):
+def test_a_flipped_factor_is_noticed_when_it_is_used(path, model):
     from safetensors import safe_open
 
+    model.save(path, with_factors=True)
     whole = bytearray(path.read_bytes())
     with safe_open(path, framework="np") as file:
         factors = [name for name in file.keys() if name.startswith("array.")]  # noqa: SIM118 - not a dict
@@ -335,11 +395,11 @@ def rewritten(path: Path, change) -> Path:
     from spngp.io.tensors import checksum
 
     tensors = load_file(path)
-    about, *records = map(json.loads, tensors["description"].tobytes().splitlines())
+    about, *records = map(json.loads, unpacked(tensors["description"]).splitlines())
     metadata = {"schema": SCHEMA}
     change({"about": about, "records": records}, metadata)
     text = "\n".join(map(json.dumps, [about, *records]))
-    tensors["description"] = np.frombuffer(text.encode(), dtype=np.uint8)
+    tensors["description"] = packed(text)
     metadata = {"checksum": checksum(tensors["description"]), **metadata}
     save_file(tensors, path, {"spngp": json.dumps(metadata)})
     return path
@@ -385,7 +445,9 @@ def test_a_description_that_makes_no_model(path, change):
     assert "\n" not in str(caught.value)
 
 
-def test_arrays_of_a_wrong_size_are_refused_before_lapack_sees_them(path):
+def test_arrays_of_a_wrong_size_are_refused_before_lapack_sees_them(path, model):
+    model.save(path, with_factors=True)
+
     def shrink(records):
         for kind, contents in records:
             if kind == "Square":

@@ -158,7 +158,7 @@ def test_a_header_that_could_not_be_read_again_is_not_written():
 def test_the_header_of_a_model_is_small_for_its_size(tmp_path):
     rows = np.random.default_rng(0).standard_normal((3000, 2))
     model = SPNGPRegressor(max_leaf_size=135, hyperparameters="fixed", overlap=0.2, memory_limit=1e-3)
-    model.fit(rows, np.sin(rows.sum(axis=1))).save(tmp_path / "m")
+    model.fit(rows, np.sin(rows.sum(axis=1))).save(tmp_path / "m", with_factors=True)
     size = (tmp_path / "m").stat().st_size
     length = int.from_bytes((tmp_path / "m").read_bytes()[:8], "little")
     assert (

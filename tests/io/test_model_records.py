@@ -15,7 +15,7 @@ from spngp import GPRegressor, SPNGPRegressor
 from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.io import ModelFileError
 from spngp.io.classes import CLASSES
-from spngp.io.models import SCHEMA
+from spngp.io.models import SCHEMA, packed, unpacked
 from spngp.io.tensors import TensorFile, checksum, write
 from spngp.kernels import Constant, Linear, Matern, Parameter, Periodic, Polynomial, RationalQuadratic
 from spngp.structure import Compact
@@ -66,23 +66,26 @@ MODELS = {
 }
 
 
+FACTORS = ", with factors"
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Each model's arrays, and the lines of its description."""
+    """Each model's arrays, and the lines of its description; by its name, with factors after a mark."""
 
     def read(name):
         path = tmp_path_factory.mktemp("models") / "m.spngp"
-        MODELS[name]().save(path)
+        MODELS[name.removesuffix(FACTORS)]().save(path, with_factors=name.endswith(FACTORS))
         file = TensorFile(path)
         arrays = {key: file.array(key) for key in file.layout()}
-        return arrays, [json.loads(line) for line in arrays.pop("description").tobytes().decode().split("\n")]
+        return arrays, [json.loads(line) for line in unpacked(arrays.pop("description")).split("\n")]
 
     known = {}
     return lambda name: known[name] if name in known else known.setdefault(name, read(name))
 
 
 def write_description(path, arrays, lines):
-    described = np.frombuffer("\n".join(map(json.dumps, lines)).encode(), dtype=np.uint8)
+    described = packed("\n".join(map(json.dumps, lines)))
     metadata = {"schema": SCHEMA, "checksum": checksum(described)}
     write(path, {**arrays, "description": described}, metadata)
 
@@ -170,7 +173,7 @@ def said(error):
 def survey(saved, name, count, seed, directory):
     """What became of so many mutants: how many were refused and how many in use, and the faults."""
     arrays, lines = saved(name)
-    rng = np.random.default_rng([seed, list(MODELS).index(name)])
+    rng = np.random.default_rng([seed, list(MODELS).index(name.removesuffix(FACTORS))])
     refused, used, faults = 0, 0, []
     for _ in range(count):
         changed = copy.deepcopy(lines)
@@ -196,7 +199,7 @@ def survey(saved, name, count, seed, directory):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # asked without names, on purpose
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, "one GP" + FACTORS, "committee" + FACTORS])
 def test_mutants_are_refused_on_opening_or_do_no_harm(name, saved, tmp_path):
     refused, used, faults = survey(saved, name, 50, 0, tmp_path)
     assert not faults, "\n".join(map(str, faults))
@@ -217,10 +220,23 @@ def first(lines, kind):
         ("one GP", lambda lines: first(lines, "ExactGP").update(n_own=15), "no more own rows than rows, got 15"),
         (
             "one GP",
-            lambda lines: first(lines, "ExactGP")["_y"]["array"].__setitem__(2, [13]),
+            lambda lines: first(lines, "ExactGP")["_y"]["taken"][0]["array"].__setitem__(2, [13]),
             r"alpha of a GP must have shape \(13,\)",
         ),
-        ("one GP", lambda lines: first(lines, "Square")["array"]["array"].__setitem__(2, [7, 28]), "a factor must be"),
+        (
+            "one GP" + FACTORS,
+            lambda lines: first(lines, "Square")["array"]["array"].__setitem__(2, [7, 28]),
+            "a factor",
+        ),
+        ("one GP", lambda lines: first(lines, "ExactGP").update(_y={"again": True}), "_y cannot be computed again"),
+        ("one GP", lambda lines: first(lines, "ExactGP").update(rows=3), "rows must be those of a model"),
+        ("one GP", lambda lines: first(lines, "ExactGP").pop("rows"), "_X must be taken from rows by positions"),
+        (
+            "one GP",
+            lambda lines: first(lines, "ExactGP")["_y"]["taken"].__setitem__(1, 1),
+            "must have the output, got 1",
+        ),
+        ("one GP", lambda lines: first(lines, "Rows").update(Y=first(lines, "Rows")["X"] and 1), "rows must be arrays"),
         ("one GP", lambda lines: first(lines, "Leaf").update(output=1), "a leaf must model an output of its units"),
         ("one GP", lambda lines: first(lines, "Matern").update(nu=1.0), "nu of Matern must be 0.5, 1.5 or 2.5"),
         ("one GP", lambda lines: first(lines, "GPRegressor").update(n_jobs="all"), "'n_jobs' parameter of GPRegressor"),

@@ -64,7 +64,7 @@ def test_gaussian_residuals_and_few_rows_stay_near_a_gaussian():
         assert np.array(shape.weights) @ (2 * stats.norm.cdf(z) - 1) == pytest.approx(0.95, abs=0.01)
 
 
-def test_outliers_sharpen_densities_but_move_neither_means_nor_variances():
+def test_outliers_sharpen_densities_but_move_no_means_and_variances_hardly():
     rng = np.random.default_rng(3)
     X, y = _series(rng, 400, 0.05)
     X_test, y_test = _series(rng, 400, 0.05)
@@ -72,7 +72,8 @@ def test_outliers_sharpen_densities_but_move_neither_means_nor_variances():
     learnt = SPNGPRegressor(**settings).fit(X, y).predict_dist(X_test)
     gaussian = SPNGPRegressor(**settings, noise_shape="gaussian").fit(X, y).predict_dist(X_test)
     np.testing.assert_allclose(learnt.mean, gaussian.mean, atol=1e-12)
-    np.testing.assert_allclose(learnt.std, gaussian.std, rtol=1e-10)
+    assert (learnt.std > gaussian.std).all()  # by surprises
+    np.testing.assert_allclose(learnt.std, gaussian.std, rtol=0.05)
     assert learnt.logpdf(y_test).mean() > gaussian.logpdf(y_test).mean() + 0.2
     inside = (learnt.interval(0.9)[0] < y_test) & (y_test < learnt.interval(0.9)[1])
     assert 0.86 <= inside.mean() <= 0.96  # the Gaussian's 90 % intervals hold more than 96 %

@@ -43,7 +43,8 @@ def posteriors():
     Z, Y = RNG.standard_normal((40, 2)), RNG.standard_normal((40, 2))
     Y[3, 0] = Y[5, 1] = np.nan
     standard = network().condition(Z, Y)
-    return standard, in_units(standard, UNITS, [GAUSSIAN, NoiseShape.scaled([0.8, 0.2], [1.0, 9.0])]), Z, Y
+    shapes = [GAUSSIAN, NoiseShape.scaled([0.8, 0.2], [1.0, 9.0])]
+    return standard, in_units(standard, UNITS, lambda leaf: shapes[leaf.output]), Z, Y
 
 
 def test_moments_and_evidence_are_those_of_the_user(posteriors):
@@ -76,7 +77,7 @@ def test_the_shape_of_the_noise_is_part_of_the_network(posteriors):
 def test_further_rows_are_taken_in_the_units_of_the_user(posteriors):
     standard, renewed, _, _ = posteriors
     more, outputs = RNG.standard_normal((12, 2)), RNG.standard_normal((12, 2))
-    expected = in_units(standard.condition(more, outputs), UNITS, [GAUSSIAN] * 2)
+    expected = in_units(standard.condition(more, outputs), UNITS, lambda leaf: GAUSSIAN)
     found = renewed.condition(UNITS.inputs.invert(more), UNITS.outputs.invert(outputs))
     at = UNITS.inputs.invert(RNG.standard_normal((9, 2)))
     np.testing.assert_allclose(found.predict_dist(at).mean, expected.predict_dist(at).mean, rtol=1e-9)

@@ -82,6 +82,31 @@ def as_outputs(Y: Any, n_rows: int, name: str = "y", *, missing: bool) -> Array:
     return outputs
 
 
+def as_variances(y_variance: Any, Y: Array, name: str = "y_variance") -> Array | None:
+    """Known variances of outputs in the shape of Y (n, p): from a number, one per row, or one per output.
+
+    Those of missing outputs may be missing as well.
+    """
+    if y_variance is None:
+        return None
+    variances = as_floats(y_variance, name)
+    n, p = Y.shape
+    if variances.ndim == 1:
+        variances = variances[:, np.newaxis]
+    if variances.shape not in ((), (n, 1), (n, p)):
+        raise ValueError(
+            f"{name} must be a number, one per row ({n},) or one per output ({n}, {p}), got {np.shape(y_variance)}"
+        )
+    variances = np.where(np.isnan(Y), 0.0, np.broadcast_to(variances, Y.shape))
+    bad = np.argwhere(~(np.isfinite(variances) & (variances >= 0)))
+    if bad.size:
+        row, column = bad[0]
+        raise ValueError(
+            f"{name} must be finite and >= 0, got {variances[row, column]:g} in row {row}; 0 for outputs known exactly"
+        )
+    return variances
+
+
 def as_count(value: Any, name: str, minimum: int) -> int:
     """``value`` as an integer of at least ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < minimum:

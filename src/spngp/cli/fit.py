@@ -59,11 +59,12 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
 
     started = time.perf_counter()
     whole.part("reading the table", until=0.03)
-    name, schema, declared, X, Y, left_out = _rows(data, settings)
+    name, schema, declared, X, Y, left_out, facts = _rows(data, settings)
 
     def fitted(rows: Any) -> SPNGPRegressor:
         model = SPNGPRegressor(**estimator_parameters(settings), columns=declared, verbose=0 if quiet else 1)
-        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows])
+        known = {fact: values[rows] for fact, values in facts.items()}
+        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows], **known)
 
     n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
     order = np.random.default_rng(settings.seed).permutation(Y.shape[0])
@@ -82,7 +83,7 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     model.table_ = schema
     model.rows_left_out_ = left_out
     whole.part("writing the file", until=1.0)
-    model.save(settings.output)
+    model.save(settings.output, with_factors=settings.with_factors)
     experts = model.regions_
     return {
         "data": name,
@@ -99,11 +100,15 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     }
 
 
-def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any]:
-    """The table's name and schema, declared columns, inputs and targets, and the numbers of rows without a target."""
+def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any, dict[str, Any]]:
+    """The table's name and schema, declared columns, inputs and targets, the numbers of rows without a target, facts.
+
+    Facts are what ``fit`` is told about rows besides, by its names.
+    """
     import numpy as np
 
     from spngp._support.wording import counted
+    from spngp.cli.row_facts import fact_columns, row_facts
     from spngp.cli.terminal import note
     from spngp.tables.guessing import options
     from spngp.tables.reading import Source
@@ -114,7 +119,7 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any]:
     declaration = Declaration(
         targets=settings.target,
         features=settings.features,
-        ids=settings.id,
+        ids=[*settings.id, *fact_columns(settings)],
         numbers=settings.number,
         categories=settings.category,
         ordinal=settings.ordinal,
@@ -133,6 +138,7 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any]:
         listed = ", ".join(map(repr, ids))
         note(f"spngp: {source.name}: left out, as {like}: {listed}; --category or --number takes {it} in")
     Y = schema.outputs(table, reader)
+    facts = row_facts(table, reader, settings)
     known = ~np.isnan(Y).all(axis=1)
     _check_targets(Y, schema.targets, source.name)
     if not known.all():
@@ -140,7 +146,9 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any]:
         left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
         note(f"spngp: {source.name}: {left_out}")
         X, Y = X.filter(known), Y[known]
-    return source.name, schema, declaration.orders_and_parts or None, X, Y, np.flatnonzero(~known)
+    facts = {fact: values[known] for fact, values in facts.items()}
+    declared = declaration.orders_and_parts or None
+    return source.name, schema, declared, X, Y, np.flatnonzero(~known), facts
 
 
 def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:

@@ -91,6 +91,7 @@ _NAME_LIST = Kind(list[str], "a name or a list of names", _texts)
 _NAMES = Kind(list[str], "a name or a list of names", _texts, comma_separated)
 _MAP = Kind(list[str], "a table of names to lists of texts", _table, assignments)
 _TEXT = Kind(str, "a text", _of_type(str))
+_FLAG = Kind(bool, "true or false", _of_type(bool))
 _INTEGER = Kind(int, "an integer", _of_type(int))
 _NUMBER = Kind(float, "a number", _number)
 _NUMBERS = Kind(str, "a number or a list of numbers", _numbers, _numbers_of_option)
@@ -166,6 +167,13 @@ SETTINGS = (
     Setting("target", _NAME_LIST, "Column to predict; may be repeated.", "NAME", [], ("--target", "-t")),
     Setting("output", _TEXT, "Model file to write, such as model.spngp.", "FILE", flags=("--output", "-o")),
     Setting(
+        "with_factors",
+        _FLAG,
+        "Save Cholesky factors as well: larger by far, quick from the first prediction on.",
+        default=False,
+        flags=("--with-factors",),
+    ),
+    Setting(
         "holdout",
         _NUMBER,
         "Rows held out to measure accuracy; 0.1 by default.",
@@ -215,6 +223,17 @@ SETTINGS = (
         "A level that the fit has not seen: predicted from the prior over levels, or an error.",
         words=("prior", "error"),
         parameter="unknown",
+    ),
+    _column("weight", _TEXT, "NAME", "How often each row counts, a whole number."),
+    _column("variance", _TEXT, "NAME", "Known variance of each target's measurement."),
+    Setting(
+        "target_scale",
+        _TEXT,
+        "Learn the target's logarithm.",
+        "NAME",
+        panel="Model",
+        parameter="target",
+        words=("log", "auto"),
     ),
     _model("structure", _TEXT, "NAME", words=("compact", "random", "equal-width")),
     _model("max_leaf_size", _INTEGER, "N", "Most rows in a region.", **_at_least(1)),

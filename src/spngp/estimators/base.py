@@ -8,13 +8,19 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from spngp._support.checks import as_outputs, refuse_masked
+from spngp._support.checks import as_outputs, as_variances, refuse_masked
 from spngp._support.locks import lock_of
-from spngp._support.types import Array
+from spngp._support.row_counts import as_counts, repeated
+from spngp._support.types import Array, Indices
+from spngp.estimators.answers import as_levels, as_probability
+from spngp.estimators.display import as_html
 from spngp.estimators.input_faults import fault_of, holds_times
+from spngp.estimators.r2 import mean_r2
+from spngp.estimators.rows import must_have_outputs
 from spngp.estimators.scaling import check_inputs
 from spngp.estimators.table_inputs import dense
 from spngp.network.units import Units
@@ -32,6 +38,8 @@ class Regressor(RegressorMixin, BaseEstimator):
     n_outputs_ : int
     y_ndim_ : int
         1 if y was given as (n,), 2 if as (n, p): predictions come in the same form.
+    row_repeats_ : ndarray of int
+        How often each row counted, if ``sample_weight`` was given.
     """
 
     n_outputs_: int
@@ -45,11 +53,8 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         with lock_of(self):
             model = self._snapshot()
-            for noted in (
-                "table_",
-                "columns_",
-                "rows_left_out_",
-            ):  # the command line noted them about the data of an earlier fit
+            # noted about the data of an earlier fit
+            for noted in ("table_", "columns_", "rows_left_out_", "row_repeats_"):
                 model.__dict__.pop(noted, None)
             yield model
             self.__dict__ = model.__dict__
@@ -67,6 +72,23 @@ class Regressor(RegressorMixin, BaseEstimator):
         """
         X = np.ascontiguousarray(self._checked_inputs(X, reset, y))
         return X, np.ascontiguousarray(self._checked_outputs(y, X.shape[0], reset))
+
+    def _to_learn(
+        self, X: Any, y: Any, sample_weight: Any, y_variance: Any, reset: bool = True
+    ) -> tuple[Array, Array, Array | None]:
+        """Rows (n, d), outputs (n, p) and their known variances, if any, checked, each as often as its row counts."""
+        X, Y = self._checked(X, y, reset)
+        counts, variances = as_counts(sample_weight, X.shape[0]), as_variances(y_variance, Y)
+        if reset:
+            self._note_counts(counts, X.shape[0])
+            must_have_outputs(repeated(Y, counts))
+        return repeated(X, counts), repeated(Y, counts), None if variances is None else repeated(variances, counts)
+
+    def _note_counts(self, counts: Indices | None, n_new: int, n_before: int = 0) -> None:
+        """Keep how often each row given was learnt from; nothing as long as no weights are given."""
+        if counts is not None or hasattr(self, "row_repeats_"):
+            before = getattr(self, "row_repeats_", np.ones(n_before, dtype=np.intp))
+            self.row_repeats_ = np.concatenate([before, np.ones(n_new, dtype=np.intp) if counts is None else counts])
 
     def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
         """Rows of numbers; ``y`` are their outputs, for estimators that describe columns by them."""
@@ -114,11 +136,46 @@ class Regressor(RegressorMixin, BaseEstimator):
         """Values (n, p, …) in the form of y: (n, …) if it was given as (n,)."""
         return Y[:, 0] if self.y_ndim_ == 1 else Y
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :mod:`spngp.io`."""
+    # What follows from the predictive distribution, which every estimator has.
+
+    def predict_interval(self, X: Any, coverage: float = 0.95) -> tuple[Array, Array]:
+        """Lower and upper border of the central interval of a new observation, at each row."""
+        _, low, high = self.predict(X, interval=as_probability(coverage, "coverage"))
+        return low, high
+
+    def predict_quantiles(self, X: Any, alpha: Any) -> Array:
+        """Quantiles of a new observation: one per row for a number, one column per level for a sequence."""
+        return np.asarray(self.predict(X, quantiles=as_levels(alpha, "alpha")))
+
+    def predict_var(self, X: Any, latent: bool = False) -> Array:
+        """Variance of a new observation at each row, or with ``latent`` of the function without noise."""
+        return np.asarray(self.predict_dist(X, latent).var)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the share of the variance of y that the mean explains; rows whose y is missing (NaN) are left out.
+
+        Of several outputs, the average of each one's R².
+        """
+        mean = np.asarray(self.predict(X))
+        Y = self._checked_outputs(y, mean.shape[0], reset=False)
+        return mean_r2(mean.reshape(Y.shape), Y, sample_weight)
+
+    def _repr_html_inner(self) -> str:
+        return as_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: scikit-learn's diagram, and what was learnt."""
+        plain = {"text/plain": repr(self)}
+        return plain | ({"text/html": as_html(self)} if get_config()["display"] == "diagram" else {})
+
+    def save(self, path: str | os.PathLike[str], *, with_factors: bool = False) -> None:
+        """Write the fitted model to one file, to be opened by :func:`spngp.load`; see :func:`spngp.io.save`.
+
+        Factors are left out, and computed again when they are first used, unless ``with_factors`` is true.
+        """
         from spngp.io import save  # the edges know the estimators, not the other way round
 
-        save(self, path)
+        save(self, path, with_factors=with_factors)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

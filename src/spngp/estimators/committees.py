@@ -19,15 +19,17 @@ from spngp._support.checks import as_generator
 from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
+from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
 from spngp.estimators.committee_rules import RULES
 from spngp.estimators.constraints import Words
 from spngp.estimators.expert_groups import affordable, compact_groups, random_groups
 from spngp.estimators.planning import effort_for, templates
+from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
-from spngp.kernels import Kernel, Parameter
+from spngp.kernels import Parameter
 from spngp.learning import Effort, defaults, metric
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.search import tied_prior
@@ -64,10 +66,6 @@ def _train(
     return fit_tied(
         [gp], blocks, evaluations, priors=[around], tolerance=tolerance, n_jobs=n_jobs, convergence=convergence
     )[0]
-
-
-def _traditional(d: int, levels: tuple[int, ...]) -> list[Kernel]:
-    return [defaults.traditional_kernel(d, levels)]
 
 
 class _Committee(Regressor):
@@ -112,32 +110,35 @@ class _Committee(Regressor):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
         """Share out the rows X (n, d), learn the hyper-parameters and condition every expert on its outputs y.
 
         y has shape (n,) or (n, p); several outputs have a committee each, over the same groups of rows. NaN in y is a
-        missing output.
+        missing output. ``sample_weight`` and ``y_variance`` are as in :class:`spngp.SPNGPRegressor`.
         """
         with self._being_fitted() as model:
-            X, Y = model._checked(X, y, reset=True)
+            X, Y, V = model._to_learn(X, y, sample_weight, y_variance)
             n_rows, n_experts = X.shape[0], self.n_experts or -(-X.shape[0] // _EXPERT_SIZE)
             if n_experts > n_rows:
                 raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
+            X, Y, V = X[order := canonical_order(X, Y)], Y[order], None if V is None else V[order]
             scaling = Scaling.of(X, Y, standardised=self.kernel is None)
             check_outputs(Y, scaling.units, scaling.output_spreads)
-            starts = templates(self.kernel, _traditional, self.noise_variance, scaling)
+            starts = templates(self.kernel, defaults.traditional_kernels, self.noise_variance, scaling)
             if len(starts[0]) != 1:
                 raise ValueError(f"kernel must be one kernel, got a list of {len(starts[0])}")
             rng = as_generator(self.random_state)
             with Progress(bool(self.verbose)) as progress, one_blas_thread():
-                groups, experts = model._experts(X, Y, scaling, [gp for (gp,) in starts], n_experts, rng, progress)
-            model.units_, model.experts_, model.expert_rows_ = scaling.units, experts, groups
+                groups, experts = model._experts(X, Y, V, scaling, [gp for (gp,) in starts], n_experts, rng, progress)
+            model.units_, model.experts_ = scaling.units, experts
+            model.expert_rows_ = [np.sort(order[group]) for group in groups]
         return self
 
     def _experts(
         self,
         X: Array,
         Y: Array,
+        V: Array | None,
         scaling: Scaling,
         starts: Sequence[ExactGP],
         n_experts: int,
@@ -146,6 +147,7 @@ class _Committee(Regressor):
     ) -> tuple[list[Indices], list[list[ExactGP]]]:
         """From rows in the units of the user to groups of rows and, for each output, conditioned experts."""
         X, Y = scaling.units.inputs.apply(X), scaling.units.outputs.apply(Y)
+        known = [None if V is None else V[:, k] / scale**2 for k, scale in enumerate(scaling.units.outputs.scale)]
         n_rows, outputs, priors = X.shape[0], range(Y.shape[1]), list(starts)
         convergence, effort = Convergence(), effort_for(self.kernel)
         learns = self.hyperparameters == "tied"
@@ -153,7 +155,7 @@ class _Committee(Regressor):
         def train(groups: Sequence[Indices], evaluations: int) -> None:
             progress.stage("tied parameters", Y.shape[1])
             for k in outputs:
-                blocks = blocks_of(groups, X, Y[:, k])
+                blocks = blocks_of(groups, X, Y[:, k], known[k])
                 priors[k] = _train(priors[k], starts[k], blocks, evaluations, effort, self.n_jobs, convergence)
                 progress.advance()
 
@@ -170,12 +172,12 @@ class _Committee(Regressor):
                 groups = compact_groups(X / metric([[gp] for gp in priors], scaling.input_spreads), n_experts)
             if learns:
                 train(affordable(groups, rng), effort.tied_evaluations)
-        tasks = [(k, observed(group, X, Y[:, k])) for k in outputs for group in groups]
+        tasks = [(k, observed(group, X, Y[:, k], known[k])) for k in outputs for group in groups]
         tasks = [(k, block) for k, block in tasks if block[1].size]  # an expert without a known output stays out
         progress.stage("experts", len(tasks))
 
         def condition(task: tuple[int, Block]) -> ExactGP:
-            expert = priors[task[0]].condition(*task[1])
+            expert = task[1].given_to(priors[task[0]])
             progress.advance()
             return expert
 
@@ -187,10 +189,9 @@ class _Committee(Regressor):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "experts_")
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
-        mixture = self.predict_dist(X)
-        return (mixture.mean, mixture.std) if return_std else mixture.mean
+    def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
+        """Mean of a new observation at each row; std, interval and quantiles as in :class:`spngp.SPNGPRegressor`."""
+        return Question.of(return_std, interval, quantiles).of_all([self.predict_dist(X)])
 
     def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
         """The Gaussian at each row, as a mixture of one: of a new observation, or with ``latent`` without noise."""

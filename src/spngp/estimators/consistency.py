@@ -9,9 +9,11 @@ import numpy as np
 
 from spngp._support.consistency import must, must_have_shape
 from spngp.columns.consistency import check_columns
+from spngp.estimators.targets import check_target
 from spngp.gp.consistency import check_inputs_of
 from spngp.gp.exact import ExactGP
 from spngp.learning import defaults
+from spngp.transformed import Fitted, Log, Unchanged
 
 
 def check_estimator(model: Any) -> None:
@@ -38,6 +40,9 @@ def check_estimator(model: Any) -> None:
         must_have_shape(model.units_.outputs.mean, (p,), "means of the outputs")
     else:
         must(model.kernel_names_, "a model must have kernels", "none")
+        check_target(model.target, has_variances=False)
+        known = all(isinstance(of, Unchanged | Log | Fitted) for of in model.targets_)
+        must(known and len(model.targets_) == p, f"{p} outputs must have as many targets", len(model.targets_))
         must_have_shape(model._learnt.X, (model._learnt.X.shape[0], d), "X")
         must_have_shape(model._learnt.Y, (model._learnt.Y.shape[0], p), "Y")
     names = getattr(model, "feature_names_in_", None)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Self
+from dataclasses import asdict, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.progress import Progress
+from spngp._support.row_counts import repeated
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.columns import InputColumns
 from spngp.columns.frames import as_table
+from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
 from spngp.estimators.completion import CompletedRows, completed_once
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.planning import Request
+from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.estimators.table_inputs import dense, described, encoded, refuse_lacking
+from spngp.estimators.targets import check_target, transformed, transforms_for
 from spngp.learning import Learnt, learn
 from spngp.network import Leaf, Node, prediction
 from spngp.network.placement import distinct_nodes
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
+from spngp.transformed import TransformedMixture, Unchanged
+
+Distribution: TypeAlias = GaussianMixture | TransformedMixture
 
 
 class NetworkModel(Regressor):
@@ -34,19 +41,32 @@ class NetworkModel(Regressor):
 
     _learnt: Learnt
     kernel_names_: list[str]
+    targets_: list[Any]  # of Transform, one per output
     columns_: InputColumns
 
-    def _fit(self, X: Any, y: Any, request: Request) -> Self:
+    @property
+    def _is_transformed(self) -> bool:
+        check_is_fitted(self)
+        return not all(isinstance(of, Unchanged) for of in self.targets_)
+
+    def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
         """Check, standardise, plan, learn, store."""
         with self._being_fitted() as model:
-            X, Y = model._checked(X, y, reset=True)
+            X, Y, variances = model._to_learn(X, y, sample_weight, y_variance)
+            check_target(self.target, variances is not None)
+            model.targets_ = transforms_for(self.target, X, Y, type(self).__name__)
+            Y = transformed(Y, model.targets_)
+            order = canonical_order(X, Y)
             levels = model.columns_.level_counts
-            scaling = Scaling.of(X, Y, standardised=request.kernels is None, levels=levels)
+            scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
             check_outputs(Y, scaling.units, scaling.output_spreads)
             plan = request.plan(scaling)
+            if variances is not None:
+                plan = replace(plan, variances=variances[order] / scaling.units.outputs.scale**2)
             with Progress(bool(self.verbose)) as progress:
-                learnt = learn(X, Y, plan, as_generator(self.random_state), progress)
-            model._learnt, model.kernel_names_ = learnt, _kernel_names(plan.labels, learnt.prior)
+                learnt = learn(X[order], Y[order], plan, as_generator(self.random_state), progress)
+            model._learnt = learnt.with_rows_in(np.argsort(order))
+            model.kernel_names_ = _kernel_names(plan.labels, learnt.prior)
         return self
 
     def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
@@ -80,25 +100,56 @@ class NetworkModel(Regressor):
     # Prediction. Each method begins with a snapshot, so that an update in another thread changes the next call and not
     # half of this one.
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Mean of a new observation at each row, and with ``return_std`` its standard deviation as well."""
-        now = self._snapshot()
-        if return_std:
-            parts = [(part.mean, part.std) for part in now._mixtures(X, latent=False)]
-            return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
-        return now._shaped(now._average(X, lambda leaf, rows: leaf.predict_mean(rows)))
+    def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
+        """Mean of a new observation at each row, and on request how far it may be off.
 
-    def predict_dist(self, X: Any, latent: bool = False) -> GaussianMixture:
-        """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise."""
-        return GaussianMixture.concatenate(self._snapshot()._mixtures(X, latent))
+        A pipeline passes these keywords on: ``pipeline.predict(X, interval=0.9)``.
 
-    def _mixtures(self, X: Any, latent: bool) -> list[GaussianMixture]:
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        return_std : bool
+            Return the standard deviation after the mean.
+        interval : float, optional
+            Return the borders of the central interval of this probability after the mean (and the standard deviation).
+        quantiles : float or sequence of float, optional
+            Return quantiles of these levels, and nothing else, with one column per level.
+
+        Examples
+        --------
+        >>> from spngp import GPRegressor, datasets
+        >>> data = datasets.load("motorcycle")
+        >>> model = GPRegressor(random_state=0).fit(data.X, data.Y[:, 0])
+        >>> mean, low, high = model.predict([[20.0]], interval=0.9)
+        >>> bool(low < mean < high), model.predict([[20.0]], quantiles=[0.05, 0.5, 0.95]).shape
+        (True, (1, 3))
+        """
+        now, question = self._snapshot(), Question.of(return_std, interval, quantiles)
+        if question.mean_alone and not now._is_transformed:
+            return now._shaped(now._average(X, lambda leaf, rows: leaf.predict_mean(rows)))
+        return question.of_all(now._mixtures(X, latent=False))
+
+    def predict_dist(self, X: Any, latent: bool = False) -> Distribution:
+        """The Gaussian mixture at each row: of a new observation, or with ``latent`` of the function without noise.
+
+        With a ``target`` it is the transformed mixture, in the units of y.
+        """
+        parts = self._snapshot()._mixtures(X, latent)
+        return type(parts[0]).concatenate(parts)  # type: ignore[arg-type]
+
+    def _mixtures(self, X: Any, latent: bool) -> list[Distribution]:
         """One for each batch of rows."""
         return [self._mixture(part, latent) for part in self._completed(X)]
 
-    def _mixture(self, part: CompletedRows, latent: bool) -> GaussianMixture:
+    def _mixture(self, part: CompletedRows, latent: bool) -> Distribution:
         """Of checked rows."""
-        mixture = part.merged(self.network_.predict_dist(part.rows, latent, n_jobs=self.n_jobs))
+        mixture: Distribution
+        if self._is_transformed:
+            shaped, plain = prediction.predict_dist_and_moments(self.network_, part.rows, latent, self.n_jobs)
+            by_output = self.n_outputs_ > 1
+            mixture = TransformedMixture(part.merged(shaped), tuple(self.targets_), part.merged(plain), by_output)
+        else:
+            mixture = part.merged(self.network_.predict_dist(part.rows, latent, n_jobs=self.n_jobs))
         return mixture.with_outputs_axis() if self.y_ndim_ == 2 and self.n_outputs_ == 1 else mixture
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = 0, latent: bool = False) -> Array:
@@ -107,12 +158,18 @@ class NetworkModel(Regressor):
         rng = as_generator(random_state)
         rows = completed_once(np.concatenate(now._rows(X)), now.X_train_, rng)
         draws = now.network_.sample(rows, n_samples, rng, latent)
-        return now._shaped(draws.reshape(rows.shape[0], now.n_outputs_, n_samples))
+        draws = draws.reshape(rows.shape[0], now.n_outputs_, n_samples)
+        draws = np.stack([of.inverse(draws[:, k]) for k, of in enumerate(now.targets_)], axis=1)
+        return now._shaped(draws)
 
     def predict_noise(self, X: Any) -> Array:
-        """Learnt standard deviation of the noise at each row, in the units of y."""
+        """Learnt standard deviation of the noise at each row, in the units of y; of the transformed y with a target.
+
+        Without surprises, which are rare.
+        """
         now = self._snapshot()
-        variance = now._average(X, lambda leaf, rows: leaf.noise_variance * leaf.noise_shape.variance)
+        shapes = now.noise_shapes_
+        variance = now._average(X, lambda leaf, rows: leaf.noise_variance * shapes[leaf.output].variance)
         return now._shaped(np.sqrt(variance))
 
     def predict_kernel_weights(self, X: Any) -> Array:
@@ -123,6 +180,15 @@ class NetworkModel(Regressor):
             for name in now.kernel_names_
         ]
         return now._shaped(np.stack(weights, axis=-1))
+
+    def predict_cov(self, X: Any, latent: bool = False) -> Array:
+        """Covariance of new observations at all rows, (n, n), or (n, p, n, p) for p outputs; or of the function."""
+        now = self._snapshot()
+        if now._is_transformed:
+            raise ValueError(f"predict_cov goes without a target, got target={self.target!r}; sample_y draws jointly")
+        rows = np.concatenate(now._rows(X))
+        found, sizes = now.network_.covariance(rows, latent), (rows.shape[0], now.n_outputs_)
+        return found if now.y_ndim_ == 1 else found.reshape(*sizes, *sizes)
 
     def importance(self, X: Any = None, *, most_rows: int = 1000, random_state: RandomState = 0) -> Importance:
         """How much each input matters: its shares of the variance of the mean and of the log std of predictions.
@@ -152,10 +218,11 @@ class NetworkModel(Regressor):
         rows = now.X_train_ if X is None else np.concatenate(now._rows(X))
         if rows.shape[0] < 2:
             raise ValueError(f"X must have at least 2 rows to compare, got {rows.shape[0]}")
-        names = getattr(now, "feature_names_in_", [f"input {j}" for j in range(rows.shape[1])])
+        names = getattr(now, "feature_names_in_", [])
+        names = names if len(names) == rows.shape[1] else [f"x{j}" for j in range(rows.shape[1])]
 
         def predict(some: Array) -> Array:
-            mixture = now._mixture(CompletedRows.of(some, now.X_train_), latent=False)
+            mixture = now._mixture(now._complete(some), latent=False)
             moments = np.stack([mixture.mean, np.log(np.maximum(mixture.std, np.finfo(np.float64).tiny))], axis=-1)
             return moments.reshape(some.shape[0], now.n_outputs_, 2)
 
@@ -165,6 +232,8 @@ class NetworkModel(Regressor):
 
     def explain(self, x: Any, *, output: int = 0, n_rows: int = 5) -> Explanation:
         """Why the prediction at one row is what it is: experts, nearest rows, and their weights in the mean.
+
+        With a ``target``, all of it is about the transformed output.
 
         Parameters
         ----------
@@ -185,6 +254,15 @@ class NetworkModel(Regressor):
         with one_blas_thread():
             return explain(now._learnt, rows, output, n_rows, now.row_numbers_)
 
+    def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
+        """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
+
+        With rows X and outputs y, which it need not have learnt from, also how well it predicts them.
+        """
+        from spngp.plotting import OverviewDisplay  # the edges know the estimators, not the other way round
+
+        return OverviewDisplay.from_estimator(self, X, y, **options)
+
     def _average(self, X: Any, value: prediction.Value) -> Array:
         """Weighted average of a value over the leaves whose boxes hold each row, shape (n, outputs)."""
         with one_blas_thread():
@@ -196,11 +274,14 @@ class NetworkModel(Regressor):
 
     def _completed(self, X: Any) -> list[CompletedRows]:
         """Rows to predict in batches, those that lack something completed by rows of the fit."""
+        return [self._complete(rows) for rows in self._rows(X)]
+
+    def _complete(self, rows: Array) -> CompletedRows:
         categories = [j for j, count in enumerate(self.columns_.level_counts) if count > 2]
         if categories:
             cut = {axis for _, box, _ in self.network_.responsibilities() for axis, _, _ in box.sides}
             categories = [j for j in categories if j in cut]
-        return [CompletedRows.of(rows, self.X_train_, categories) for rows in self._rows(X)]
+        return CompletedRows.of(rows, self.X_train_, categories)
 
     def _rows(self, X: Any) -> list[Array]:
         check_is_fitted(self)
@@ -224,7 +305,8 @@ class NetworkModel(Regressor):
     def y_train_(self) -> Array:
         """Outputs learnt from, in the form of y; NaN where one was missing."""
         check_is_fitted(self)
-        return self._shaped(self._learnt.Y)
+        Y = self._learnt.Y
+        return self._shaped(np.stack([of.inverse(Y[:, k]) for k, of in enumerate(self.targets_)], axis=1))
 
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
@@ -241,23 +323,32 @@ class NetworkModel(Regressor):
         if own_noise is None:
             return np.empty((0, 2), dtype=np.intp)
         rows, outputs = np.nonzero(~np.isnan(own_noise))
-        return np.stack([now.row_numbers_[rows], outputs], axis=1)
+        found = np.stack([now.row_numbers_[rows], outputs], axis=1)
+        return np.unique(found, axis=0) if hasattr(now, "row_repeats_") else found
 
     @property
     def row_numbers_(self) -> Indices:
         """The number of each row learnt from, counted from 0 in the order in which rows came.
+
+        A row of ``sample_weight`` w is learnt from as w rows, all with its number.
 
         For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
         learnt from, but they are counted.
         """
         check_is_fitted(self)
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
-        return np.delete(np.arange(self.X_train_.shape[0] + left_out.size), left_out)
+        repeats = getattr(self, "row_repeats_", None)
+        n_given = self.X_train_.shape[0] if repeats is None else repeats.size
+        return repeated(np.delete(np.arange(n_given + left_out.size), left_out), repeats)
 
     @property
     def log_evidence_(self) -> float:
-        """log p(y | X) of the training rows, in the units of y."""
-        return float(self.network_.log_evidence)
+        """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
+        evidence = float(self.network_.log_evidence)
+        if self._is_transformed:
+            Y = self.y_train_.reshape(-1, self.n_outputs_)
+            evidence += float(sum(np.nansum(of.log_slope(Y[:, k])) for k, of in enumerate(self.targets_)))
+        return evidence
 
     @property
     def regions_(self) -> list[dict[str, Any]]:
@@ -266,7 +357,7 @@ class NetworkModel(Regressor):
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
         what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
-        records = []
+        records, shapes = [], self.noise_shapes_
         for leaf, box, weight in self.network_.responsibilities():
             low, high = box.corners(self.X_train_.shape[1])
             table = leaf.kernel.parameters
@@ -280,7 +371,7 @@ class NetworkModel(Regressor):
                     "kernel": leaf.label,
                     "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
                     "identities": [asdict(identity) for identity in table.identities],
-                    "noise_std": float(np.sqrt(leaf.noise_variance * leaf.noise_shape.variance)),
+                    "noise_std": float(np.sqrt(leaf.noise_variance * shapes[leaf.output].variance)),
                     "log_evidence": leaf.log_evidence,
                     "weight": weight,
                 }

@@ -116,7 +116,7 @@ def templates(
 
     def usual_noise(scale: float, spread: float) -> Parameter:
         if noise_variance is None:
-            return defaults.noise_parameter(spread)
+            return defaults.noise_parameter(spread, scaling.n_rows)
         return defaults.given_noise(noise_variance, scale)
 
     def with_noise(scale: float, spread: float) -> list[ExactGP]:

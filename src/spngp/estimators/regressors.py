@@ -11,11 +11,13 @@ from sklearn.utils._param_validation import Interval
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
+from spngp._support.row_counts import as_counts
 from spngp._support.types import RandomState
 from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import check_inputs, check_outputs
+from spngp.estimators.targets import check_target, transformed
 from spngp.kernels import Parameter
 from spngp.learning import add_rows, defaults
 from spngp.structure import Compact, EqualWidth, RandomAxes, Strategy
@@ -81,6 +83,12 @@ class SPNGPRegressor(NetworkModel):
         - in regions with fewer than 20 or more than 5,000 rows.
 
         Rows added by ``partial_fit`` are judged in the same way.
+    target : {"log", "auto"} or transformer, optional
+        Learn another scale of y; predictions are in the units of y, by an exact change of variables.
+
+        - "log": the logarithm, for outputs that are positive, and then so is everything predicted.
+        - "auto": the logarithm or y itself, for each output by the evidence.
+        - An increasing transformer of scikit-learn's, such as ``PowerTransformer()``; such a model cannot be saved.
     columns : dict, optional
         What the types of a table's columns do not say: ``{"store": "category"}`` for numbers that are levels,
         ``{"size": ["S", "M", "L"]}`` for levels in their order, ``{"when": ["days", "week"]}`` for the parts that a
@@ -146,6 +154,7 @@ class SPNGPRegressor(NetworkModel):
         "noise_variance": [Interval(Real, 0, None, closed="left"), Parameter, None],
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
+        "target": "no_validation",
         "columns": [dict, None],
         "unknown": [Words("prior", "error")],
         "memory_limit": [Interval(Real, 0, None, closed="neither"), None],
@@ -167,6 +176,7 @@ class SPNGPRegressor(NetworkModel):
         noise_variance: float | Parameter | None = None,
         noise_shape: str = "learnt",
         outliers: str = "doubt",
+        target: Any = None,
         columns: dict[str, Any] | None = None,
         unknown: str = "prior",
         memory_limit: float | None = None,
@@ -184,6 +194,7 @@ class SPNGPRegressor(NetworkModel):
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
         self.outliers = outliers
+        self.target = target
         self.columns = columns
         self.unknown = unknown
         self.memory_limit = memory_limit
@@ -192,10 +203,20 @@ class SPNGPRegressor(NetworkModel):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
         """Learn regions, hyper-parameters and the exact posterior from rows X (n, d) and outputs y (n,) or (n, p).
 
-        NaN in y is a missing output; the row's other outputs are used. Sample weights are not supported.
+        NaN in y is a missing output; the row's other outputs are used.
+
+        Parameters
+        ----------
+        X, y : array-like
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers: a row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of
+            weight 0 is not there.
+        y_variance : float or array-like of shape (n,) or (n, p), optional
+            Known variance of the measurement of each output, in the squared units of y. It is added to the noise that
+            is learnt. Predictions are of new observations with the learnt noise alone.
         """
         request = Request(
             kernels=self.kernels,
@@ -212,7 +233,7 @@ class SPNGPRegressor(NetworkModel):
             memory_limit=self.memory_limit,
             n_jobs=self.n_jobs,
         )
-        return self._fit(X, y, request)
+        return self._fit(X, y, request, sample_weight, y_variance)
 
     def _strategy(self) -> Strategy:
         size, structure = self.max_leaf_size, self.structure
@@ -230,7 +251,7 @@ class SPNGPRegressor(NetworkModel):
             )
         return structure
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
         """Add rows, exactly: regions and hyper-parameters stay, everything else is as if all rows had come at once.
 
         The first call is a ``fit``. Later calls
@@ -249,13 +270,17 @@ class SPNGPRegressor(NetworkModel):
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
-                return self.fit(X, y)
-            X, Y = self._checked(X, y, reset=False)
+                return self.fit(X, y, sample_weight, y_variance)
+            n_new, n_before = len(y), self._learnt.X.shape[0]
+            X, Y, variances = self._to_learn(X, y, sample_weight, y_variance, reset=False)
+            check_target(self.target, variances is not None)
+            Y = transformed(Y, self.targets_)
             check_inputs(X, self._learnt.units)
             check_outputs(Y, self._learnt.units, self._learnt.output_spreads)
             # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
             rng = np.random.default_rng(0)
-            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs)
+            self._learnt = add_rows(self._learnt, X, Y, rng, self.n_jobs, variances)
+            self._note_counts(as_counts(sample_weight, n_new), n_new, n_before)
         return self
 
 
@@ -269,7 +294,7 @@ class GPRegressor(NetworkModel):
         input, which is learnt on standardised rows.
     hyperparameters : {"tied", "fixed"}
         "tied": learnt, by maximising the evidence. "fixed": the values that the kernel was given.
-    noise_variance, noise_shape, outliers, columns, unknown, n_jobs, random_state, verbose
+    noise_variance, noise_shape, outliers, target, columns, unknown, n_jobs, random_state, verbose
         As in :class:`SPNGPRegressor`.
 
     Examples
@@ -287,6 +312,7 @@ class GPRegressor(NetworkModel):
         "noise_variance": SPNGPRegressor._parameter_constraints["noise_variance"],
         "noise_shape": [Words("learnt", "gaussian")],
         "outliers": [Words("doubt", "trust")],
+        "target": "no_validation",
         "columns": [dict, None],
         "unknown": [Words("prior", "error")],
         "n_jobs": [Integral, None],
@@ -302,6 +328,7 @@ class GPRegressor(NetworkModel):
         noise_variance: float | Parameter | None = None,
         noise_shape: str = "learnt",
         outliers: str = "doubt",
+        target: Any = None,
         columns: dict[str, Any] | None = None,
         unknown: str = "prior",
         n_jobs: int | None = None,
@@ -313,6 +340,7 @@ class GPRegressor(NetworkModel):
         self.noise_variance = noise_variance
         self.noise_shape = noise_shape
         self.outliers = outliers
+        self.target = target
         self.columns = columns
         self.unknown = unknown
         self.n_jobs = n_jobs
@@ -320,11 +348,14 @@ class GPRegressor(NetworkModel):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
+        """Learn the hyper-parameters and condition on all rows; NaN in y is a missing output.
+
+        ``sample_weight`` and ``y_variance`` are those of :class:`SPNGPRegressor`.
+        """
         request = Request(
             kernels=self.kernel,
-            default_kernels=lambda d, levels: [defaults.traditional_kernel(d, levels)],
+            default_kernels=defaults.traditional_kernels,
             strategy=Compact(np.iinfo(np.intp).max),
             searches=False,
             chooses_cuts=False,
@@ -337,4 +368,4 @@ class GPRegressor(NetworkModel):
             memory_limit=np.inf,
             n_jobs=self.n_jobs,
         )
-        return self._fit(X, y, request)
+        return self._fit(X, y, request, sample_weight, y_variance)

@@ -64,6 +64,8 @@ class Scaling:
         Standard deviation of each column in these units: one where they are standardised.
     reach : ndarray
         For each output, the distance from zero beyond which it is out of all proportion.
+    n_rows : int
+        Number of rows.
     levels : tuple of int
         For each input of codes the number of its levels, 0 for numbers; empty if all inputs are numbers.
     """
@@ -72,6 +74,7 @@ class Scaling:
     input_spreads: Array
     output_spreads: Array
     reach: Array
+    n_rows: int
     levels: tuple[int, ...] = ()
 
     @staticmethod
@@ -82,10 +85,10 @@ class Scaling:
         _check_spreads(outputs)
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
-            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach, levels)
+            return Scaling(units, np.ones(X.shape[1]), np.ones(Y.shape[1]), outputs.reach, X.shape[0], levels)
         _check_input_spreads(inputs.scale)
         units = Units(Affine.shifted(np.zeros(X.shape[1])), Affine.shifted(outputs.mean))
-        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, levels)
+        return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, X.shape[0], levels)
 
 
 def _inputs(X: Array, levels: tuple[int, ...]) -> Columns:

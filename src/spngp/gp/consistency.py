@@ -37,6 +37,10 @@ def check_gp(gp: ExactGP) -> None:
         must_have_shape(gp._context_weights, (gp.n_context,), "weights of context rows")
         must_be_finite(gp._context_weights, "weights of context rows")
         must_be_positive(gp._context_weights, "weights of context rows")
+    if gp._variances is not None:
+        must_have_shape(gp._variances, (n,), "known variances of outputs")
+        must_be_finite(gp._variances, "known variances of outputs")
+        must_be_positive(gp._variances, "known variances of outputs", ">= 0")
     if n:
         gp.kernel.check_inputs(gp._X.shape[1])
 

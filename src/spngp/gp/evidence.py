@@ -31,6 +31,9 @@ class LogEvidence(Protocol):
     def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
 
+    def value(self, values: Array, noise_variance: float) -> float:
+        """Log evidence alone, at about a third of the cost."""
+
 
 class Evidence:
     """The log evidence of fixed rows as a function of the parameters, with its gradient.
@@ -44,11 +47,13 @@ class Evidence:
     kernel : Kernel
     X, y : ndarray
         Checked rows and their outputs.
+    variances : ndarray, optional
+        Known variance of each output, added to the noise: C = K + noise·I + diag(variances).
     """
 
-    def __init__(self, kernel: Kernel, X: Array, y: Array) -> None:
+    def __init__(self, kernel: Kernel, X: Array, y: Array, variances: Array | None = None) -> None:
         n = y.size
-        self._y = y
+        self._y, self._variances = y, 0.0 if variances is None else variances
         self._constant = -0.5 * n * LOG_2PI
         self._square = Square(empty(n, n))
         self._kernel = kernel.evaluation(X, self._square)
@@ -62,27 +67,34 @@ class Evidence:
 
     def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
-        square, alpha = self._square, self._alpha
-        gram = self._kernel.gram(values)
-        if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
-            self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
-        square.factor(gram, noise_variance, self._unpack)
-        alpha[:] = self._y
-        self._solve()
-        log_determinant = square.log_determinant()
-        value = self._constant - 0.5 * float(np.vdot(alpha, alpha)) - 0.5 * log_determinant  # vdot overflows silently
-        if not math.isfinite(value):
-            raise out_of_range(self._y, square, log_determinant)
+        square = self._square
+        value = self.value(values, noise_variance)
         self._solve_transposed()
         self._invert()
         self._subtract_outer()  # the square now holds C⁻¹ − alpha alphaᵀ = −2 d log p / dK
         g_diagonal = square.diagonal * 0.5
         trace = float(np.add.reduce(g_diagonal))
         if not math.isfinite(trace):
-            raise out_of_range(self._y, square, log_determinant)
+            raise out_of_range(self._y, square, self._log_determinant)
         self._pack()
         # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
         return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
+
+    def value(self, values: Array, noise_variance: float) -> float:
+        """Log evidence alone; the square then holds L and alpha L⁻¹y."""
+        square, alpha = self._square, self._alpha
+        gram = self._kernel.gram(values)
+        if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
+            self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
+        square.factor(gram, noise_variance + self._variances, self._unpack)
+        alpha[:] = self._y
+        self._solve()
+        self._log_determinant = square.log_determinant()
+        quadratic = float(np.vdot(alpha, alpha))  # vdot overflows silently
+        value = self._constant - 0.5 * quadratic - 0.5 * self._log_determinant
+        if not math.isfinite(value):
+            raise out_of_range(self._y, square, self._log_determinant)
+        return value
 
 
 class CompiledEvidence:
@@ -128,9 +140,7 @@ class CompiledEvidence:
         failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance, self._caps_at)
         results = self._results.tolist()
         if failed or not all(map(math.isfinite, results)):
-            if self._fallback is None:
-                self._fallback = Evidence(*self._rows)
-            return self._fallback(values, noise_variance)
+            return self._uncompiled(values, noise_variance)
         quadratic, log_determinant, trace = results[:3]
         value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
         # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k; a length-scale for all inputs gathers their sums
@@ -141,9 +151,21 @@ class CompiledEvidence:
         gradient[parts.variances] = -(self._sums[:, 0] + variances * trace)
         return value, gradient, -noise_variance * trace
 
+    def value(self, values: Array, noise_variance: float) -> float:
+        """Log evidence alone, which is not compiled."""
+        return self._uncompiled.value(values, noise_variance)
 
-def evidence_of(kernel: Kernel, X: Array, y: Array) -> LogEvidence:
-    """:class:`CompiledEvidence` if the library knows the kernel, else :class:`Evidence`."""
+    @property
+    def _uncompiled(self) -> Evidence:
+        if self._fallback is None:
+            self._fallback = Evidence(*self._rows)
+        return self._fallback
+
+
+def evidence_of(kernel: Kernel, X: Array, y: Array, variances: Array | None = None) -> LogEvidence:
+    """:class:`CompiledEvidence` if the library knows the kernel and all noise is learnt, else :class:`Evidence`."""
+    if variances is not None:
+        return Evidence(kernel, X, y, variances)
     return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, PackedGram, Square
+from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, Square
 from spngp._support.checks import as_count, as_floats, as_generator
 from spngp._support.types import Array, Indices, RandomState
 from spngp._support.wording import counted
 from spngp.gp.evidence import LOG_2PI, out_of_range
 from spngp.gp.prior import Prior, overflow_is_checked
-from spngp.gp.row_weights import Repeats, merge
+from spngp.gp.row_weights import Repeats, joined, merge
+from spngp.gp.square_root import square_root
 from spngp.kernels import Kernel, Parameter
 
 _MERGED_ABOVE = 2000  # own rows of a leaf: with more, equal rows are merged, which is exact but costs a sort
@@ -62,7 +63,9 @@ class ExactGP(Prior):
     _alpha: Array
     _repeats: Repeats | None = None  # weights of own rows; merged rows are one row of _X, with their mean output in _y
     _context_weights: Array | None = None  # weights of context rows; None if all are one
+    _variances: Array | None = None  # known variances of the outputs of all rows, added to their noise
     _jitter: float  # added to the diagonal of the own rows so that L exists; usually zero
+    _extended: bool  # whether L was extended from that of fewer rows: made at once, it may differ in its last bits
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
         super().__init__(kernel, noise_variance)
@@ -70,8 +73,8 @@ class ExactGP(Prior):
 
     def _forget(self) -> None:
         """Drop all data, in the constructor and on a fresh copy."""
-        self.log_evidence, self.n_own, self._jitter = 0.0, 0, 0.0
-        self._repeats, self._context_weights = None, None
+        self.log_evidence, self.n_own, self._jitter, self._extended = 0.0, 0, 0.0, False
+        self._repeats = self._context_weights = self._variances = None
         self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
         self._L = None
 
@@ -126,6 +129,8 @@ class ExactGP(Prior):
         *,
         weights: Array | None = None,
         context_weights: Array | None = None,
+        variances: Array | None = None,
+        context_variances: Array | None = None,
         keep_factor: bool = True,
     ) -> ExactGP:
         """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
@@ -135,7 +140,8 @@ class ExactGP(Prior):
         the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
         O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
 
-        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default.
+        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default. Known
+        ``variances`` of outputs are added to it.
         """
         X, y = self._checked(X, y, "X", "y")
         if X_context is None:
@@ -153,12 +159,14 @@ class ExactGP(Prior):
             return self.with_factor() if keep_factor else self
         if self._y.size and self._X.shape[1] != X.shape[1]:
             raise ValueError(f"X must have {self._X.shape[1]} columns as before, got {X.shape[1]}")
-        gp = self._followed_by(X, y, X_context, y_context, weights, context_weights)
+        gp = self._followed_by(X, y, X_context, y_context, weights, context_weights, variances is not None)
+        gp._variances = joined(self._variances, variances, context_variances, self._n_first, gp._y.size, y.size)
         try:
             with overflow_is_checked():
                 own = self._n_first
                 extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + y.size
                 first_factor = self._L.leading(own) if self._L is not None and extends else None
+                gp._extended = first_factor is not None
                 L, gp._jitter = gp._factor(first_factor, scratch=not keep_factor)
                 gp._solve(L)
                 gp._L = L if keep_factor else None
@@ -177,6 +185,7 @@ class ExactGP(Prior):
         y_context: Array,
         weights: Array | None,
         context_weights: Array | None,
+        uneven: bool,
     ) -> ExactGP:
         """A copy with further own and context rows in their places; factor and evidence are still to be computed."""
         gp = copy.copy(self)
@@ -184,7 +193,7 @@ class ExactGP(Prior):
         old_X = self._X if self._y.size else X[:0]
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
-        merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0
+        merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0 and not uneven and self._variances is None
         if merges or weights is not None or self._repeats is not None:
             before = self._repeats or Repeats.of(np.ones(own))
             rows = before.followed_by(Repeats.of(np.ones(n_new) if weights is None else weights))
@@ -226,7 +235,7 @@ class ExactGP(Prior):
             per_row[:own] /= self._repeats.counts
         if self._context_weights is not None:
             per_row[own:] /= self._context_weights
-        return per_row
+        return per_row if self._variances is None else per_row + self._variances
 
     @property
     def has_factor(self) -> bool:
@@ -316,7 +325,7 @@ class ExactGP(Prior):
         n_samples = as_count(n_samples, "n_samples", 0)
         mean, covariance = self.joint(X, latent)
         normal = as_generator(random_state).standard_normal((n_samples, mean.size)).T
-        return mean[:, np.newaxis] + _square_root(covariance) @ normal
+        return mean[:, np.newaxis] + square_root(covariance) @ normal
 
     def _finite(self, values: Array, X: Array) -> Array:
         """Values at the rows of X, or an error that says where they overflow."""
@@ -336,14 +345,3 @@ class ExactGP(Prior):
         rows = f", {counted(self.n_own, 'row')}" if self.n_own else ""
         context = f" and {self.n_context} of context" if self.n_context else ""
         return f"ExactGP({self.kernel!r}, noise_variance={self.noise_variance:g}{rows}{context})"
-
-
-def _square_root(covariance: Array) -> Array:
-    """A with A Aᵀ = covariance; by Cholesky, or by eigenvalues where rounding made it slightly indefinite."""
-    root = Square.zeros(covariance.shape[0])
-    try:
-        root.factor(PackedGram.pack(covariance), 0.0)
-    except NotPositiveDefiniteError:
-        values, vectors = np.linalg.eigh(covariance)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-    return root.array

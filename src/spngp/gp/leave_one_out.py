@@ -59,22 +59,26 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
 def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
     """For own rows, each in turn left out: its output minus the mean, and the latent variance without it.
 
-    Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance.
+    Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance. The latent
+    variance includes what is known of the variance of the row's output: it is no learnt noise.
     """
     columns = np.zeros((gp._y.size, rows.size), order="F")
     columns[rows, np.arange(rows.size)] = 1.0
     gp._present_factor().solve(columns)
     precision = np.einsum("ij,ij->j", columns, columns)
-    return gp._alpha[rows] / precision, np.maximum(1.0 / precision - gp._noise_per_row()[rows], 0.0)
+    noise = gp._noise_per_row()[rows] - (0.0 if gp._variances is None else gp._variances[rows])
+    return gp._alpha[rows] / precision, np.maximum(1.0 / precision - noise, 0.0)
 
 
-def standardised_residuals(gp: ExactGP, X: Array, y: Array, n_draws: int, rng: np.random.Generator) -> Array:
+def standardised_residuals(
+    gp: ExactGP, X: Array, y: Array, n_draws: int, rng: np.random.Generator, variances: Array | None = None
+) -> Array:
     """Leave-one-out residuals of rows over their standard deviations, and draws of what the prior ``gp`` expects.
 
     Shape (n, 1 + n_draws), the rows' residuals first. Closed form: with alpha = C⁻¹y they are alpha_i / √(C⁻¹)_ii; and
     for y drawn from the GP, alpha is L⁻ᵀ times white noise.
     """
-    square = gp.condition(X, y)._present_factor()
+    square = gp.condition(X, y, variances=variances)._present_factor()
     alphas = np.empty((y.size, 1 + n_draws), order="F")
     alphas[:, 0] = y
     square.solve(alphas[:, 0])

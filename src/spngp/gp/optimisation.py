@@ -1,7 +1,6 @@
 """Optimisation of hyper-parameters: maxima of the log evidence.
 
-``theta`` is the vector of free log-parameters of a GP: its kernel's, then its noise variance. A *block* is a pair of
-checked arrays (X, y): the rows and outputs of one region that parameters are learnt from.
+``theta`` is the vector of free log-parameters of a GP: its kernel's, then its noise variance.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
@@ -26,8 +25,31 @@ from spngp.kernels.parameter import Identity
 
 _LARGEST_LOG = 690.0  # log-parameters within ±690 are those of positive, finite floats
 
-Block: TypeAlias = tuple[Array, Array]
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
+
+
+class Block(NamedTuple):
+    """The rows and outputs of one region that parameters are learnt from, checked.
+
+    Attributes
+    ----------
+    X, y : ndarray
+    variances : ndarray or None
+        Known variance of each output, beside the noise that is learnt.
+    """
+
+    X: Array
+    y: Array
+    variances: Array | None = None
+
+    def every(self, step: int) -> Block:
+        """Every ``step``-th row."""
+        known = None if self.variances is None else self.variances[::step].copy()
+        return Block(np.ascontiguousarray(self.X[::step]), self.y[::step].copy(), known)
+
+    def given_to(self, gp: ExactGP, keep_factor: bool = True) -> ExactGP:
+        """``gp`` conditioned on these rows."""
+        return gp.condition(self.X, self.y, variances=self.variances, keep_factor=keep_factor)
 
 
 @dataclass
@@ -60,20 +82,28 @@ class Convergence:
 class LeafEvidence:
     """Log evidence of one GP on one block as a function of ``theta``, with its gradient."""
 
-    def __init__(self, gp: ExactGP, X: Array, y: Array) -> None:
+    def __init__(self, gp: ExactGP, X: Array, y: Array, variances: Array | None = None) -> None:
         table = gp.kernel.parameters
         self._values = np.append(table.values, gp._noise.values)
         self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
-        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y)
+        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y, variances)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""
+        value, by_kernel, by_noise = self._evidence(*self._with(theta))
+        return value, np.append(by_kernel, by_noise)[self._free]
+
+    def value(self, theta: Array) -> float:
+        """Log evidence alone."""
+        return self._evidence.value(*self._with(theta))
+
+    def _with(self, theta: Array) -> tuple[Array, float]:
+        """All parameters of the kernel, and the noise variance."""
         if theta.shape != self._free.shape or not float(np.abs(theta).max(initial=0.0)) < _LARGEST_LOG:
             self._gp.with_theta(theta)  # raises an error that says what is wrong
         values = self._values.copy()
         values[self._free] = np.exp(theta)
-        value, by_kernel, by_noise = self._evidence(values[:-1], float(values[-1]))
-        return value, np.append(by_kernel, by_noise)[self._free]
+        return values[:-1], float(values[-1])
 
 
 @dataclass(frozen=True)
@@ -189,7 +219,7 @@ def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = No
             return np.zeros((theta.size, theta.size))
         return np.array(rows) / (step * block[1].size)
 
-    mean = np.mean(map_leaves(of_block, blocks, n_jobs, [y.size for _, y in blocks]), axis=0)
+    mean = np.mean(map_leaves(of_block, blocks, n_jobs, [block[1].size for block in blocks]), axis=0)
     values, vectors = np.linalg.eigh(0.5 * (mean + mean.T))
     return np.asarray((vectors * np.maximum(values, flat)) @ vectors.T)
 

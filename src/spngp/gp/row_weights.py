@@ -72,3 +72,32 @@ def merge(X: Array, y: Array, rows: Repeats) -> tuple[Array, Array, Repeats]:
     left = y - means[place]
     scatter = rows.scatter + float((rows.counts * left) @ left)
     return distinct, means, Repeats(totals, scatter, rows.n_rows, rows.log_weights)
+
+
+def joined(
+    known: Array | None, own: Array | None, context: Array | None, n_own_before: int, n_rows: int, n_own: int
+) -> Array | None:
+    """Known variances of all rows of a GP, own rows first; None if none are known, zero where only some are.
+
+    Parameters
+    ----------
+    known : ndarray or None
+        Of the rows that it has seen before, ``n_own_before`` of them its own.
+    own, context : ndarray or None
+        Of further rows.
+    n_own_before, n_rows, n_own : int
+        Own rows before, all rows now, further own rows.
+    """
+    if known is None and own is None and context is None:
+        return None
+    n_own_now = n_own_before + n_own
+    n_before = n_own_before if known is None else known.size
+    variances = np.zeros(n_rows)
+    if known is not None:
+        variances[:n_own_before] = known[:n_own_before]
+        variances[n_own_now : n_own_now + n_before - n_own_before] = known[n_own_before:]
+    if own is not None:
+        variances[n_own_before:n_own_now] = own
+    if context is not None:
+        variances[n_rows - context.size :] = context
+    return variances

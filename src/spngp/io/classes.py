@@ -29,6 +29,7 @@ CLASSES: dict[str, str] = {
     "Affine": "spngp.network.units",
     "Units": "spngp.network.units",
     "NoiseShape": "spngp.noise",
+    **dict.fromkeys(["Unchanged", "Log"], "spngp.transformed"),
     "Budget": "spngp._support.memory",
     "Repeats": "spngp.gp.row_weights",
     "TableSchema": "spngp.tables.schema",

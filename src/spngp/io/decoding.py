@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from spngp._linalg.square import Square
 from spngp.io import consistency
 from spngp.io.classes import SKLEARN, SKLEARN_KERNELS, Reference, class_of
-from spngp.io.deferred import READ_LATER, StoredGP
+from spngp.io.deferred import READ_LATER, Read, StoredGP
 from spngp.io.fields import check_attributes, shown
+from spngp.io.lean import Rows
 from spngp.io.tensors import ModelFileError, TensorFile
 
 _BIT_GENERATORS = frozenset(["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
@@ -116,6 +117,8 @@ class Decoder:
         if kind == "Square":  # part of a GP, and read with it
             return _square(**{label: self._part(part, self._file.unchecked) for label, part in contents.items()})
         attributes = {label: self._part(part) for label, part in contents.items()}
+        if kind == "Rows":
+            return Rows.checked(**attributes)
         if kind == "Generator":
             return np.random.Generator(_bit_generator(attributes["state"]))
         if kind == "RandomState":
@@ -125,20 +128,53 @@ class Decoder:
         return _checked_object(kind, attributes)
 
     def _gp(self, contents: dict[str, Reference]) -> StoredGP:
-        later = {label: part for label, part in contents.items() if label in READ_LATER}
-        attributes = {
-            label: self._part(part, self._file.unchecked if label in later else None)
-            for label, part in contents.items()
-        }
-        tensors = {label: self._tensor_of(part) for label, part in later.items()}
-        file = self._file  # all that stays of this object
-
-        def read(label: str) -> None:
-            tensor = tensors[label]
-            if tensor is not None:
-                file.array(tensor)  # compares it with its checksum
-
+        rows = None
+        if "rows" in contents:
+            rows = self._part(contents["rows"])
+            if not isinstance(rows, Rows):
+                raise ValueError(f"rows must be those of a model, got {shown(rows)}")
+        attributes: dict[str, Any] = {}
+        read: dict[str, Read] = {}
+        for label, part in contents.items():
+            if label in READ_LATER:
+                attributes[label], read[label] = self._later(label, part, rows, contents)
+            elif label != "rows":
+                attributes[label] = self._part(part)
         return StoredGP.of(_checked_object("ExactGP", attributes), read)
+
+    def _later(
+        self, label: str, part: Reference, rows: Rows | None, contents: dict[str, Reference]
+    ) -> tuple[Any, Read]:
+        """What an attribute that is read later looks like to a check, and how it is read."""
+        file = self._file  # all that stays of this object
+        if isinstance(part, dict) and "again" in part:
+            if label == "_L":
+                return None, None
+            if label != "_alpha":
+                raise ValueError(f"{label} cannot be computed again")
+            return self._later("_y", contents["_y"], rows, contents)[0], None
+        if isinstance(part, dict) and "taken" in part:
+            reference, column = part["taken"]
+            positions, tensor = self._part(reference, file.unchecked), str(reference["array"][0])
+            if rows is None or label not in ("_X", "_y") or positions.ndim != 1 or positions.dtype.kind != "i":
+                raise ValueError(f"{label} must be taken from rows by positions, got {shown(positions)}")
+            shape = rows.shape_taken(positions.size, column)
+
+            def taken() -> NDArray[Any]:
+                file.array(tensor)  # compares it with its checksum
+                if positions.size and not 0 <= positions.min() <= positions.max() < rows.X.shape[0]:
+                    raise file.damaged(f"array {tensor!r}")
+                return rows.inputs(positions) if column is None else rows.outputs(positions, column)
+
+            return np.broadcast_to(np.zeros(()), shape), taken
+        value, tensor_or_none = self._part(part, file.unchecked), self._tensor_of(part)
+
+        def whole() -> Any:
+            if tensor_or_none is not None:
+                file.array(tensor_or_none)
+            return value
+
+        return value, whole
 
     def _tensor_of(self, reference: Reference) -> str | None:
         """The array of the file in which one that is read later stands, alone or as that of a matrix; none for none."""

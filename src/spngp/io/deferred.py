@@ -1,28 +1,34 @@
-"""A GP of a model file, whose rows and factor are read, and compared with their checksums, when first asked for."""
+"""A GP of a model file, whose rows and factor are read, and compared with their checksums, when first asked for.
+
+What the file does without is computed then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from spngp.gp.exact import ExactGP
 
 # Attributes that are read later: nearly all of a file's bytes.
 READ_LATER = ("_X", "_y", "_L", "_alpha")
 
+# Returns an attribute, read and checked; none if it is to be computed from the others.
+Read: TypeAlias = Callable[[], Any] | None
+
 
 class StoredGP(ExactGP):
     """A GP of a model file."""
 
     _attributes: Mapping[str, Any]
-    _read: Callable[[str], None]
+    _read: Mapping[str, Read]
 
     @staticmethod
-    def of(gp: ExactGP, read: Callable[[str], None]) -> StoredGP:
-        """The same GP; ``read`` is called with an attribute's name before its contents are first used."""
+    def of(gp: ExactGP, read: Mapping[str, Read]) -> StoredGP:
+        """The same GP, of which :data:`READ_LATER` are read when they are first used; ``gp`` has their shapes."""
         stored = object.__new__(StoredGP)
         eager = {name: value for name, value in gp.__dict__.items() if name not in READ_LATER}
-        stored.__dict__.update(eager, _attributes=gp.__dict__, _read=read)
+        stored.__dict__.update(eager, _attributes=gp.__dict__, _read=dict(read))
         return stored
 
     def __getattribute__(self, name: str) -> Any:
@@ -30,15 +36,36 @@ class StoredGP(ExactGP):
         if name in READ_LATER:
             held = object.__getattribute__(self, "__dict__")
             if name not in held:
-                held["_read"](name)
-                held[name] = held["_attributes"][name]
+                read = held["_read"][name]
+                held[name] = self._computed(name) if read is None else read()
         return object.__getattribute__(self, name)
+
+    def _computed(self, name: str) -> Any:
+        """The factor, or C⁻¹y: as when the GP was conditioned, so with the same bits."""
+        if name == "_L":
+            return self._factor(None, scratch=False)[0]
+        L, alpha = self._present_factor(), self._y.copy()
+        L.solve(alpha)
+        L.solve_transposed(alpha)
+        return alpha
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether the Cholesky factor is kept in memory, from its first use on."""
+        if self._read["_L"] is None:
+            return True
+        return self._L is not None
 
     @property
     def shape_of_rows(self) -> tuple[int, int]:
         """Rows and columns of what it was conditioned on, without reading it."""
         n, d = self._attributes["_X"].shape
         return n, d
+
+    @property
+    def needs_factor(self) -> bool:
+        """Whether its factor is to be kept and has not been computed yet."""
+        return self._read["_L"] is None and "_L" not in self.__dict__
 
     def attributes(self) -> dict[str, Any]:
         """Everything a plain GP would hold, in its order."""

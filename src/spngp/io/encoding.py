@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._linalg.square import Square
+from spngp.gp.exact import ExactGP
 from spngp.io.classes import CLASSES, SKLEARN, SKLEARN_KERNELS, Reference, class_of
 from spngp.io.deferred import StoredGP
 from spngp.io.header import DTYPES
+from spngp.io.lean import Again, Lean, Rows, Taken
 
 # Bytes. Arrays up to this size are joined into one array per type: separate header entries would be longer than they.
 _SMALL = 1024
@@ -24,6 +26,11 @@ _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan
 class Encoder:
     """Takes a model apart.
 
+    Parameters
+    ----------
+    lean : Lean, optional
+        Takes GPs apart without what can be computed again; with none, everything is written.
+
     Attributes
     ----------
     records : list of str
@@ -32,7 +39,8 @@ class Encoder:
         The arrays, in C order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lean: Lean | None = None) -> None:
+        self._lean = lean
         self.records: list[str] = []
         self.tensors: dict[str, NDArray[Any]] = {}
         self._positions: dict[int, int] = {}
@@ -53,7 +61,7 @@ class Encoder:
                 continue
             opened = key in pending
             if not opened:
-                pending[key] = _take_apart(value)
+                pending[key] = _take_apart(value, self._lean)
                 self._alive += [value, pending[key]]
             kind, contents = pending[key]
             missing = [part for part in _parts(contents) if not _is_inline(part) and id(part) not in self._positions]
@@ -84,6 +92,10 @@ class Encoder:
             return self._store(value, label)
         if type(value) is tuple and _is_inline(value):
             return {"tuple": [self._reference(part, label) for part in value]}
+        if isinstance(value, Taken):
+            return {"taken": [self._store(value.positions, "positions"), value.column]}
+        if isinstance(value, Again):
+            return {"again": True}
         if not _is_scalar(value):
             return {"@": self._positions[id(value)]}
         if isinstance(value, np.generic):
@@ -121,12 +133,14 @@ def _is_number(value: Any) -> bool:
 
 def _is_inline(value: Any) -> bool:
     """Whether a part is written where it is referred to: what is small, or kept among the arrays."""
+    if isinstance(value, Taken | Again):
+        return True
     if type(value) is tuple:  # numbers, or a box: tuples of numbers
         return all(_is_number(part) or (type(part) is tuple and all(map(_is_number, part))) for part in value)
     return _is_scalar(value) or (isinstance(value, np.ndarray) and value.dtype.kind not in "OU")
 
 
-def _take_apart(value: Any) -> tuple[str, Any]:
+def _take_apart(value: Any, lean: Lean | None) -> tuple[str, Any]:
     """The type of a record and its contents, not yet referred to by position."""
     if type(value) in (list, tuple, dict):
         return type(value).__name__, value
@@ -140,6 +154,10 @@ def _take_apart(value: Any) -> tuple[str, Any]:
         return "Generator", {"state": value.bit_generator.state}
     if isinstance(value, np.random.RandomState):
         return "RandomState", {"state": value.get_state(legacy=False)}
+    if isinstance(value, Rows):
+        return "Rows", {"X": value.X, "Y": value.Y, "units": value.units}
+    if isinstance(value, ExactGP) and lean is not None:
+        return "ExactGP", lean.take_apart(value)
     if isinstance(value, StoredGP):
         return "ExactGP", value.attributes()
     kind, name = type(value), type(value).__name__

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spngp._version import __version__
 from spngp.io import consistency
@@ -14,15 +16,41 @@ from spngp.io.classes import ESTIMATORS, class_of
 from spngp.io.decoding import Decoder
 from spngp.io.encoding import Encoder
 from spngp.io.fields import check_attributes
+from spngp.io.lean import Lean
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
+from spngp.transformed import Fitted
 
 SCHEMA = 3  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+_MOST_TIMES = 100  # times as long as its bytes in the file: the longest text of a description
+
+
+def packed(text: str) -> NDArray[np.uint8]:
+    """A description as a file holds it."""
+    return np.frombuffer(zlib.compress(text.encode(), 6), dtype=np.uint8)
+
+
+def unpacked(described: NDArray[np.uint8]) -> str:
+    """The text of a description; one that is damaged, or longer than any of ours, is a ValueError."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(described.tobytes(), _MOST_TIMES * described.size)
+    except zlib.error as error:
+        raise ValueError(f"no description: {error}") from None
+    if not unpacking.eof:
+        raise ValueError(f"a description must have at most {_MOST_TIMES} times its bytes in the file")
+    return text.decode()
+
+
+def save(model: Any, path: str | os.PathLike[str], *, with_factors: bool = False) -> None:
     """Write a fitted model to one file, whole or not at all: what stood at ``path`` stays until the new file is safe.
+
+    By default the file holds rows and parameters. Cholesky factors, by far the largest part of a model, are left out;
+    when the model is opened, an expert computes its own on the first call that asks it for a variance, to the same
+    bits. ``with_factors`` writes them as well, for a model that must answer its first call at once.
 
     Examples
     --------
@@ -48,7 +76,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     # what was set after the fit would only be refused when the file is opened
     check_attributes(name, model.__dict__)
     consistency.check(name, model)
-    encoder = Encoder()
+    if any(isinstance(of, Fitted) for of in vars(model).get("targets_", [])):
+        raise ValueError(
+            f"a model whose target is a transformer cannot be saved, got {vars(model)['target']!r}: a file holds "
+            "no objects of others; use target='log', or transform y before the fit"
+        )
+    encoder = Encoder(None if with_factors else Lean(model))
     root = encoder.encode(model)
     encoder.finish()
     about = {
@@ -59,7 +92,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         },
     }
     text = "\n".join([json.dumps(about), *encoder.records])
-    described = np.frombuffer(text.encode(), dtype=np.uint8)
+    described = packed(text)
     metadata = {"schema": SCHEMA, "checksum": checksum(described)}
     write(path, {**encoder.tensors, _DESCRIPTION: described}, metadata)
 
@@ -102,7 +135,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
         described = file.array(_DESCRIPTION)
         if checksum(described) != file.metadata["checksum"]:
             raise file.damaged("its description")
-        first, *records = described.tobytes().decode().split("\n")
+        first, *records = unpacked(described).split("\n")
         about = json.loads(first)
         expected = {name: (dtype, tuple(shape)) for name, (dtype, shape, _) in about["arrays"].items()}
         if expected != {name: entry for name, entry in file.layout().items() if name != _DESCRIPTION}:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block
+from spngp.kernels import Constant, Kernel, Parameter
 from spngp.learning.blocks import observed
 from spngp.learning.defaults import simple_kernels
 from spngp.learning.experts import Experts
 from spngp.learning.laplace import FreeExpert
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
-from spngp.learning.settings import Alternative, Setting, learn_settings
+from spngp.learning.search import evenly, evidence
+from spngp.learning.settings import Alternative, Setting, best_theta, learn_settings
 from spngp.learning.tied import Tied
 
-_MOST_ROWS = 1000  # of more, hyper-parameters are known well enough
+_MANY_ROWS = 500  # of more, hyper-parameters are known well enough, unless there is hardly anything to learn
+_MOST_ROWS = 1000  # of more, in any case
+_HARDLY_ANYTHING = 0.05  # nats per row that the tied kernels gain over a constant or a line
+_USUAL_NOISE = 0.2  # share of the output's variance, where the prior of the noise is centred
+_SIMPLE_WEIGHT = 2.0  # prior weight of a constant and of a line, relative to one for each other kernel
 
 
 def averaged_experts(
@@ -30,20 +39,51 @@ def averaged_experts(
     if not plan.averages or not tied.regions.is_leaf or tied.regions.rows.size > _MOST_ROWS:
         return experts
     for k, (starts, gps) in enumerate(zip(tied.starts, tied.gps, strict=True)):
-        block = observed(tied.regions.rows, X, Y[:, k])
+        block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
-        kernels = simple_kernels(X.shape[1], levels_of(starts[0]))
-        simple = [(label, starts[0].with_kernel(kernel)) for label, kernel in kernels]
-        alternatives = [Alternative(label, gp, gp) for label, gp in simple]
-        alternatives += [Alternative(*known) for known in zip(plan.labels, starts, gps, strict=True)]
+        alternatives = _alternatives(plan.labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
+        if block[1].size > _MANY_ROWS:
+            if not _hardly_anything(
+                [own for own in alternatives if own.weight > 1.0], gps, evenly(block, _MANY_ROWS // 2)
+            ):
+                continue
+            alternatives = [own for own in alternatives if own.found is not own.prior or own.prior.theta.size <= 3]
         settings = learn_settings(alternatives, block, rng, plan.n_jobs)
         if settings:
             experts[k] = [_expert(setting, len(settings)) for setting in settings]
     return experts
 
 
-def put_in(averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, X: Array, Y: Array) -> Experts:
+def _hardly_anything(simple: Sequence[Alternative], gps: Sequence[ExactGP], some: Block) -> bool:
+    """Whether the tied kernels explain some of the rows hardly better than a constant or a line does."""
+    known = max(evidence(own.prior.with_theta(best_theta(own, some)), [some]) for own in simple)
+    return known > max(evidence(gp, [some]) for gp in gps) - _HARDLY_ANYTHING * some[1].size
+
+
+def _alternatives(
+    labels: Sequence[str], starts: Sequence[ExactGP], gps: Sequence[ExactGP], simple: Sequence[tuple[str, Kernel]]
+) -> list[Alternative]:
+    """Simple kernels and those of the tied stage, each with an unknown constant, since y is centred on its own mean."""
+    low, high = np.exp(starts[0].bounds[-1])
+
+    def with_constant(kernel: Kernel, noise: float) -> ExactGP:
+        return ExactGP(kernel + Constant(Parameter(1.0, fixed=True)), Parameter(noise, (low, high)))
+
+    only_noise = ExactGP(Constant(Parameter(1.0, fixed=True)), Parameter(1.0, (low, high)))
+    alternatives = [Alternative("Constant", only_noise, only_noise, _SIMPLE_WEIGHT)]
+    for label, kernel in simple:
+        gp = with_constant(kernel, _USUAL_NOISE)
+        alternatives.append(Alternative(label, gp, gp, _SIMPLE_WEIGHT if label == "Linear" else 1.0))
+    for label, start, gp in zip(labels, starts, gps, strict=True):
+        found = with_constant(gp.kernel, gp.noise_variance)
+        alternatives.append(Alternative(label, with_constant(start.kernel, _USUAL_NOISE), found))
+    return alternatives
+
+
+def put_in(
+    averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, X: Array, Y: Array, plan: Plan
+) -> Experts:
     """The experts with those of the root region replaced, which keep the evidence of all of them together.
 
     Other regions, if the root may also be cut, are compared with it by their evidence, and the tied parameters, which
@@ -52,7 +92,7 @@ def put_in(averaged: dict[int, list[FreeExpert]], experts: Experts, tied: Tied, 
     replaced = dict(experts)
     for k, drawn in averaged.items():
         key = id(tied.regions), k
-        block = observed(tied.regions.rows, X, Y[:, k])
+        block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         before = _log_total([(expert.gp, expert.log_correction) for expert in experts[key]], block)
         now = _log_total([(expert.gp, expert.log_correction) for expert in drawn], block)
         replaced[key] = [FreeExpert(expert.gp, expert.log_correction + before - now, expert.label) for expert in drawn]
@@ -64,6 +104,6 @@ def _expert(setting: Setting, count: int) -> FreeExpert:
     return FreeExpert(setting.gp, float(np.log(setting.share * count)) - setting.log_evidence, setting.label)
 
 
-def _log_total(experts: list[tuple[ExactGP, float]], block: tuple[Array, Array]) -> float:
-    values = [gp.condition(*block, keep_factor=False).log_evidence + factor for gp, factor in experts]
+def _log_total(experts: list[tuple[ExactGP, float]], block: Block) -> float:
+    values = [block.given_to(gp, keep_factor=False).log_evidence + factor for gp, factor in experts]
     return float(np.logaddexp.reduce(values)) - float(np.log(len(values)))

@@ -15,13 +15,13 @@ def at_most(rows: Indices, count: int, rng: np.random.Generator) -> Indices:
     return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
 
 
-def observed(rows: Indices, X: Array, y: Array) -> Block:
+def observed(rows: Indices, X: Array, y: Array, variances: Array | None = None) -> Block:
     """The block of those rows whose output is known."""
     rows = rows[~np.isnan(y[rows])]
-    return np.ascontiguousarray(X[rows]), y[rows]
+    return Block(np.ascontiguousarray(X[rows]), y[rows], None if variances is None else variances[rows])
 
 
-def blocks_of(groups: Sequence[Indices], X: Array, y: Array) -> list[Block]:
+def blocks_of(groups: Sequence[Indices], X: Array, y: Array, variances: Array | None = None) -> list[Block]:
     """A block for each group of rows that has more than one output to learn from."""
-    blocks = [observed(group, X, y) for group in groups]
-    return [block for block in blocks if block[1].size > 1]
+    blocks = [observed(group, X, y, variances) for group in groups]
+    return [block for block in blocks if block.y.size > 1]

@@ -26,6 +26,7 @@ def check_learnt(learnt: Learnt) -> None:
         (learnt.scales, (d,), "scales"),
         (learnt.reach, (p,), "reach"),
         (learnt.own_noise, (n, p), "own_noise"),
+        (learnt.variances, (n, p), "variances"),
         (learnt.overlap, (d,), "overlap"),
     ):
         if isinstance(array, np.ndarray):
@@ -35,6 +36,9 @@ def check_learnt(learnt: Learnt) -> None:
     must_be_positive(learnt.reach, "reach")
     if learnt.own_noise is not None:
         must_be_positive(learnt.own_noise[~np.isnan(learnt.own_noise)], "own_noise")
+    if learnt.variances is not None:
+        must_be_finite(learnt.variances, "variances")
+        must_be_positive(learnt.variances, "variances", ">= 0")
     must_be_positive(learnt.overlap, "overlap", ">= 0")
     must((np.asarray(learnt.overlap) <= _LARGEST_OVERLAP).all(), f"overlap must be <= {_LARGEST_OVERLAP}", "more")
     must_be_positive(learnt.block_size, "block_size")

@@ -16,6 +16,7 @@ import numpy as np
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
+from spngp.learning.blocks import observed
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
@@ -26,7 +27,7 @@ from spngp.structure.segments import segmentations
 _FEWEST_ROWS = 8  # of a segment along a single input
 _FEWEST_PER_PART = 20  # where there are several inputs
 _LARGEST = 25.0  # squared residuals count no more than this: a single outlier is no change
-_CUT_PROBABILITY = 0.2
+_CUT_PROBABILITY = 0.1
 _LEAST_FIRST_GAIN = 5.0  # of a cut whose two sides are then given each its noise
 _LEAST_NOISE = 1.5  # times its lower bound, for a large set to be cut by its noise
 _FEWEST_OF_LEVELS = 40  # rows of a part with levels of its own
@@ -43,10 +44,10 @@ def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region | No
     """The region graph of a small set: whole, or cut in the ways that residuals suggest; none if they suggest none."""
     if X.shape[1] == 1:
         n_segments = _affordable(X.shape[0], len(plan.labels))
-        cuts = cuts_along(X[:, 0], residual_sizes(tied, X, Y), n_segments - 1)
+        cuts = cuts_along(X[:, 0], residual_sizes(tied, X, Y, known=plan.variances), n_segments - 1)
         found = segmentations(X, 0, cuts, _CUT_PROBABILITY)
     else:
-        found = _alternative_cuts(X, residual_sizes(tied, X, Y))
+        found = _alternative_cuts(X, residual_sizes(tied, X, Y, known=plan.variances))
     return found if found.partitions else None
 
 
@@ -95,14 +96,17 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
         return {}
     Y = np.where(noisy, Y, np.nan)
     rows = np.concatenate(sampled)
-    sizes = np.concatenate([residual_sizes(tied, X[own], Y[own]) for own in sampled])
+    known = [None if plan.variances is None else plan.variances[own] for own in sampled]
+    sizes = np.concatenate(
+        [residual_sizes(tied, X[own], Y[own], known=part) for own, part in zip(sampled, known, strict=True)]
+    )
     coded = [j for j, count in enumerate(levels_of(tied.gps[0][0])) if count]
     first: dict[Box, Cut] = {}
     boxes = [(Box(), 0)]
     for box, depth in boxes:  # grows while it is walked
         inside = box.contains(X[rows])
         promising = _promising(X[rows[inside]], sizes[inside], max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum()))
-        if X.shape[1] == 1 and promising:
+        if X.shape[1] == 1 and plan.variances is None and promising:
             promising = [_to_the_row(promising[0], tied, X[box.contains(X)], Y[box.contains(X)])]
         # the best one; or else the best between levels, such as missing and present, which may be of few rows
         for cut in [*promising[:1], *(cut for cut in promising[1:] if cut.axis in coded)]:
@@ -130,18 +134,19 @@ def _to_the_row(cut: Cut, tied: Tied, X: Array, Y: Array) -> Cut:
     return Cut(0, (again[0],)) if again else cut
 
 
-def residual_sizes(tied: Tied, X: Array, Y: Array, scales: Array | None = None) -> Array:
+def residual_sizes(tied: Tied, X: Array, Y: Array, scales: Array | None = None, known: Array | None = None) -> Array:
     """Squared leave-one-out residuals in units of their variance, (n, outputs), under each output's best kernel.
 
     With ``scales``, in the shape of Y, the noise variance of every row is that multiple of the tied one, and so is the
-    unit of its residual: sizes are still in units of the tied noise.
+    unit of its residual: sizes are still in units of the tied noise. ``known``, in the shape of Y, are known variances.
     """
     sizes = np.full(Y.shape, np.nan)
     for k, gps in enumerate(tied.gps):
         rows = np.flatnonzero(~np.isnan(Y[:, k]))
         if rows.size < 2:
             continue
-        best = max((gp.condition(X[rows], Y[rows, k]) for gp in gps), key=lambda gp: gp.log_evidence)
+        block = observed(rows, X, Y[:, k], None if known is None else known[:, k])
+        best = max((block.given_to(gp) for gp in gps), key=lambda gp: gp.log_evidence)
         factors = np.ones(rows.size)
         if scales is not None and not best.noise_is_fixed:
             least = float(np.exp(best.bounds[-1, 0])) / best.noise_variance

@@ -58,14 +58,14 @@ def cut_if_better(
     return (cut, others) if score(cut, others, plan) > without + _BETTER else None
 
 
-def explained(prior: Node, X: Array, Y: Array, sound: Array, own_noise: Array) -> Mask:
+def explained(prior: Node, X: Array, Y: Array, sound: Array, own_noise: Array, variances: Array | None = None) -> Mask:
     """Which outputs in doubt are not far off once the set is cut, where experts may have each its noise.
 
     ``sound`` are the outputs Y without those in doubt.
     """
     doubted = ~np.isnan(own_noise)
     rows = np.flatnonzero(doubted.any(axis=1))
-    predicted = conditioning.condition(prior, X, sound).predict_dist(X[rows])
+    predicted = conditioning.condition(prior, X, sound, variances=variances).predict_dist(X[rows])
     shape = (rows.size, Y.shape[1])
     off = np.abs(Y[rows] - predicted.mean.reshape(shape)) / predicted.std.reshape(shape)
     found = np.zeros(Y.shape, dtype=bool)

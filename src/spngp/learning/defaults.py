@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from spngp.kernels import Constant, Kernel, Linear, Matern, Parameter, SquaredExponential, from_sklearn
+from spngp.kernels import Kernel, Linear, Matern, Parameter, SquaredExponential, from_sklearn
 
-NOISE_STD_FLOOR = 0.01  # standard deviations of the output; without a floor, repeated rows drive the noise to zero
+# In standard deviations of the output. Without a floor, repeated rows drive the noise to zero; many rows may know it to
+# be smaller than few do: the floor falls as 1/√n from 1,000 rows on, down to a third.
+NOISE_STD_FLOOR = 0.003
+_FLOOR_FALLS_FROM, _LOWEST_FLOOR = 1000, 1.0 / 3.0
 NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
 OVERLAP = 3.0  # context rows per own row
 CHOSEN_OVERLAP = (
@@ -52,7 +55,10 @@ def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
 
 
 def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:
-    """Kernels with fewer parameters for sets of few rows, each with a label, for d standardised inputs."""
+    """Kernels with fewer parameters for sets of few rows, each with a label, for d standardised inputs.
+
+    To be added to a constant.
+    """
 
     def variance(value: float) -> Parameter:
         return Parameter(value, VARIANCE_BOUNDS)
@@ -60,9 +66,9 @@ def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kern
     def length_scale(count: int) -> Parameter:
         return Parameter([math.sqrt(d)] * count if count > 1 else math.sqrt(d), LENGTH_SCALE_BOUNDS)
 
-    kernels: list[tuple[str, Kernel]] = [("Constant", Constant(variance(0.3)))]
+    kernels: list[tuple[str, Kernel]] = []
     if not levels:  # codes have no slope
-        kernels.append(("Linear", Linear(Parameter(0.3 / d, VARIANCE_BOUNDS), variance(0.3))))
+        kernels.append(("Linear", Linear(Parameter(0.3 / d, VARIANCE_BOUNDS))))
     for count in sorted({1, d}):
         shared = " (one length-scale)" if count < d else ""
         kernels += [
@@ -103,15 +109,23 @@ def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
     return min(OVERLAP, max(LEAST_OVERLAP, seen / own_rows - 1.0))
 
 
-def traditional_kernel(d: int, levels: tuple[int, ...] = ()) -> Kernel:
+def traditional_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
     """The kernel of a single GP with ``kernel=None``, for d standardised inputs; ``levels`` as in default kernels."""
-    return SquaredExponential(_length_scale(d, 1.0, levels), Parameter(1.0, VARIANCE_BOUNDS), levels)
+    return [SquaredExponential(_length_scale(d, 1.0, levels), Parameter(1.0, VARIANCE_BOUNDS), levels)]
 
 
-def noise_parameter(spread: float) -> Parameter:
-    """The noise variance to learn for an output whose standard deviation is ``spread``, with a lower bound."""
+def noise_parameter(spread: float, n_rows: int) -> Parameter:
+    """The noise variance to learn for an output whose standard deviation is ``spread``, with a lower bound.
+
+    Examples
+    --------
+    >>> from spngp.learning.defaults import noise_parameter
+    >>> [round(noise_parameter(1.0, n).bounds[0] ** 0.5, 4) for n in (100, 4000, 100_000)]
+    [0.003, 0.0015, 0.001]
+    """
     variance = spread**2
-    return Parameter(NOISE_START * variance, (NOISE_STD_FLOOR**2 * variance, 4.0 * variance))
+    floor = NOISE_STD_FLOOR * min(1.0, max(_LOWEST_FLOOR, math.sqrt(_FLOOR_FALLS_FROM / max(1, n_rows))))
+    return Parameter(NOISE_START * variance, (floor**2 * variance, 4.0 * variance))
 
 
 def given_noise(noise_variance: float | Parameter, output_scale: float) -> Parameter:

@@ -71,6 +71,7 @@ def judge(
     n_jobs: int | None,
     *,
     learn_again: LearnAgain | None = None,
+    variances: Array | None = None,
     among: Mask | None = None,
     known: Node | None = None,
 ) -> Judged:
@@ -88,6 +89,8 @@ def judge(
     n_jobs : int or None
     learn_again : callable, optional
         Learns the prior again without the outputs in doubt; without it, the prior stays.
+    variances : ndarray, optional
+        In the shape of Y, known variances of outputs.
     among : ndarray of bool, optional
         In the shape of Y, the outputs that may come into doubt; all by default.
     known : Node, optional
@@ -98,7 +101,14 @@ def judge(
     for _ in range(_SCREENINGS):
         sound = without_doubted(Y, own_noise)
         known = own = conditioning.condition(
-            prior, X, sound, own_noise=own_noise, known=known, n_jobs=n_jobs, keep=conditioning.no_factors
+            prior,
+            X,
+            sound,
+            own_noise=own_noise,
+            variances=variances,
+            known=known,
+            n_jobs=n_jobs,
+            keep=conditioning.no_factors,
         )
         found = outliers(own, X, sound, n_jobs, near=in_doubt, among=among)
         if found is None:

@@ -34,7 +34,7 @@ def curvatures_of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Gen
     typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
     sampled = [at_most(rows, plan.block_size, rng) for rows in typical]
     return {
-        (k, j): mean_curvature(gp, blocks_of(sampled, X, Y[:, k]), plan.n_jobs)
+        (k, j): mean_curvature(gp, blocks_of(sampled, X, Y[:, k], plan.variances_of(k)), plan.n_jobs)
         for k, kernels in enumerate(tied.gps)
         for j, gp in enumerate(kernels)
     }
@@ -73,7 +73,7 @@ def learn_experts(
             and np.array_equal(before[0][region.rows, k], Y[region.rows, k], equal_nan=True)
         ):
             return before[1][id(region), k][j]
-        block = observed(used[id(region)], X, Y[:, k])
+        block = observed(used[id(region)], X, Y[:, k], plan.variances_of(k))
         if not adapts or block[1].size < 2:
             return FreeExpert(gp, 0.0)
         if free:

@@ -20,10 +20,10 @@ from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, withou
 from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
 from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
-from spngp.learning.noise_shapes import noise_shapes
+from spngp.learning.noise_shapes import Surprises, noise_shapes
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied, learn_again, learn_tied
-from spngp.network import Node
+from spngp.network import Leaf, Node
 from spngp.network.rescaling import in_units
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.structure import Region, build_network, tiling
@@ -62,26 +62,26 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 
         if doubts:
             prior = _prior(tied.regions, experts, plan)
-            judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without)
+            judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances)
             own, own_noise = judged.own, judged.own_noise
 
         if small:
             progress.stage("settings", 0)
         averaged = averaged_experts(tied, W, sound, plan, rng)
         if averaged:
-            experts, own = put_in(averaged, experts, tied, W, sound), None
+            experts, own = put_in(averaged, experts, tied, W, sound, plan), None
         score = partial(_score, X, sound)
         found = cut_if_better(tied, experts, W, sound, cutting, score, rng, convergence, progress) if small else None
         if found is not None:
             (tied, experts), plan, own = found, cutting, None
             if own_noise is not None:
-                trusted = explained(_prior(tied.regions, experts, plan), W, Z, sound, own_noise)
+                trusted = explained(_prior(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
                 own_noise = np.where(trusted, np.nan, own_noise)
                 before, sound = (sound, experts), np.where(trusted, Z, sound)
                 experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before)
                 averaged = averaged_experts(tied, W, sound, plan, rng)
             if tied.regions.is_leaf:
-                experts = put_in(averaged, experts, tied, W, sound)
+                experts = put_in(averaged, experts, tied, W, sound, plan)
         progress.stage("leaves", 0)
         unseen = _unseen(tied, experts, X, Y, reach, plan)
         learnt = _in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
@@ -129,15 +129,28 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         learns_noise_shape=plan.learns_noise_shape and learns,
         noise_shapes=[GAUSSIAN] * Y.shape[1],
         negligible=_NEGLIGIBLE if free else 0.0,
+        variances=None if plan.variances is None else plan.variances * plan.units.outputs.scale**2,
     )
 
 
-def add_rows(learnt: Learnt, X: Array, Y: Array, rng: np.random.Generator, n_jobs: int | None = None) -> Learnt:
+def add_rows(
+    learnt: Learnt,
+    X: Array,
+    Y: Array,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
+    variances: Array | None = None,
+) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
 
     All outputs added after the fit are judged anew, so the result does not depend on the batches in which they came.
-    Outputs of the fit keep their verdicts, because the parameters were learnt by them.
+    Outputs of the fit keep their verdicts, because the parameters were learnt by them. ``variances`` are known ones of
+    Y, in the squared units of the user.
     """
+    if variances is not None or learnt.variances is not None:
+        before, now = learnt.variances, variances
+        parts = [np.zeros(old.shape) if known is None else known for old, known in ((learnt.Y, before), (Y, now))]
+        learnt = replace(learnt, variances=np.concatenate(parts))
     X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
     W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
     own, own_noise = None, None
@@ -150,7 +163,8 @@ def add_rows(learnt: Learnt, X: Array, Y: Array, rng: np.random.Generator, n_job
                 own_noise = np.full(Z.shape, np.nan) if own_noise is None else own_noise
                 fitted = slice(0, learnt.n_fitted)
                 own_noise[fitted] = np.nan if learnt.own_noise is None else learnt.own_noise[fitted]
-            judged = judge(learnt.prior, W, Z, own_noise, n_jobs, among=later, known=learnt.own)
+            variances = learnt.known_variances(X.shape[0])
+            judged = judge(learnt.prior, W, Z, own_noise, n_jobs, variances=variances, among=later, known=learnt.own)
             own, own_noise = judged.own, judged.own_noise
         return _in_units_of_the_user(given_rows(learnt, X, Y, own_noise, own, n_jobs), rng, n_jobs)
 
@@ -167,7 +181,13 @@ def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
 def _in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
     """``learnt`` with the network that predicts: in the units of the user, with the shape of each output's noise."""
     shapes = _noise_shapes(learnt, rng, n_jobs)
-    return replace(learnt, noise_shapes=shapes, network=in_units(learnt.seeing, learnt.units, shapes))
+    surprises = Surprises.of(learnt.seeing, learnt.Y, learnt.output_spreads) if learnt.learns_noise_shape else None
+
+    def shape_of(leaf: Leaf) -> NoiseShape:
+        shape = shapes[leaf.output]
+        return shape if surprises is None else surprises.added_to(shape, leaf)
+
+    return replace(learnt, noise_shapes=shapes, network=in_units(learnt.seeing, learnt.units, shape_of))
 
 
 def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> list[NoiseShape]:

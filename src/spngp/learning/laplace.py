@@ -90,7 +90,7 @@ def fit_free(gp: ExactGP, block: Block, freedom: Freedom, moves: bool = True) ->
         return FreeExpert(gp, 0.0)
     path = _Path(gp, freedom)
     step = -(-block[1].size // _FEW_ROWS)
-    some = (np.ascontiguousarray(block[0][::step]), block[1][::step].copy())
+    some = Block(*block).every(step)
     m, n_some = freedom.std.size, some[1].size
     # rows determine the log noise variance by half a nat each, and other directions by less
     curvature = np.diag(1.0 + 0.3 * n_some * freedom.std**2)

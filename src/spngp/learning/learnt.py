@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spngp._support.memory import Budget
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
@@ -62,6 +62,8 @@ class Learnt:
         One per output.
     own_noise : ndarray, optional
         In the shape of Y: the noise variance of each output in doubt, NaN elsewhere. None if no output is in doubt.
+    variances : ndarray, optional
+        In the shape of Y, known variances of outputs, in the squared units of the user.
     negligible : float
         Probability of all alternatives together that ``seeing`` goes without; ``own`` has them all, so that rows that
         are added may bring any of them back.
@@ -87,6 +89,20 @@ class Learnt:
     noise_shapes: list[NoiseShape]
     own_noise: Array | None = None
     negligible: float = 0.0
+    variances: Array | None = None
+
+    def with_rows_in(self, order: Indices) -> Learnt:
+        """The same with its rows in another order, such as that in which they came."""
+        own_noise, variances = (None if part is None else part[order] for part in (self.own_noise, self.variances))
+        return replace(self, X=self.X[order], Y=self.Y[order], own_noise=own_noise, variances=variances)
+
+    def known_variances(self, n_rows: int) -> Array | None:
+        """Known variances of the outputs of the first rows, in the units of learning; zero for rows without."""
+        if self.variances is None:
+            return None
+        known = np.zeros((n_rows, self.variances.shape[1]))
+        known[: self.variances.shape[0]] = self.variances[:n_rows]
+        return known / self.units.outputs.scale**2
 
 
 def given_rows(
@@ -121,7 +137,11 @@ def given_rows(
     else:
         root, new = learnt.prior, slice(None)
     noise = None if own_noise is None else own_noise[new]
-    own = conditioning.condition(root, W[new], Z[new], own_noise=noise, known=known, n_jobs=n_jobs, keep=keep)
+    variances = learnt.known_variances(X.shape[0])
+    given = None if variances is None else variances[new]
+    own = conditioning.condition(
+        root, W[new], Z[new], own_noise=noise, variances=given, known=known, n_jobs=n_jobs, keep=keep
+    )
     learnt = replace(learnt, own=own, seeing=prune(own, learnt.negligible), X=X, Y=Y, own_noise=own_noise)
     return _with_context(learnt, W, Z, n_jobs, within_budget) if sees_context else learnt
 
@@ -146,6 +166,14 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         rows = {item.box: own for item, own in zip(placed, route(placed, X), strict=True)}
         context = NearestContext(X, rows, learnt.tiles, learnt.scales, float(overlap), most)
     seeing = conditioning.add_context(
-        learnt.seeing, X, Y, context, least_weight=_LEAST_WEIGHT, own_noise=learnt.own_noise, n_jobs=n_jobs, keep=keep
+        learnt.seeing,
+        X,
+        Y,
+        context,
+        least_weight=_LEAST_WEIGHT,
+        own_noise=learnt.own_noise,
+        variances=learnt.known_variances(X.shape[0]),
+        n_jobs=n_jobs,
+        keep=keep,
     )
     return replace(learnt, seeing=seeing)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.leave_one_out import leave_one_out
-from spngp.network import Node
+from spngp.network import Leaf, Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
 
-_ROWS_IN_ALL = 6000  # of all experts that the shape of an output's noise is learnt from, about
+_ROWS_IN_ALL = 24_000  # of all experts that the shape of an output's noise is learnt from, about
 _LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, as a share of the most probable one's
 _ROWS = 2000  # rows of each expert, at most
 
@@ -19,6 +21,13 @@ _FACTORS = 4.0 ** np.arange(-2.0, 7.0)  # variances of the mixture's parts, in u
 _PSEUDO_ROWS = 20.0  # imaginary rows with plain Gaussian noise, so that a small set keeps it
 _LEAST_WEIGHT = 1e-5  # parts of the mixture with a smaller weight are dropped
 _STEPS = 200  # of expectation–maximisation
+
+# Surprises. Rows that were all well predicted do not prove that the next one will be: a region where rows repeat has
+# hardly any noise, and one wrong output there would cost thousands of nats. So a new output is a surprise with
+# probability 1 / (rows + _ROWS_WITHOUT), and then five times as far off as the usual noise lets one expect.
+_ROWS_WITHOUT = 100.0  # imaginary rows without surprises
+_SURPRISE_FACTOR = 25.0  # times the noise variance averaged over all rows, but
+_LARGEST_SURPRISE = 1.0  # times the variance of the output, at most
 
 
 def noise_shapes(
@@ -74,6 +83,35 @@ def noise_shapes(
         found = found[:, np.abs(found[0]) <= reach[k]]
         shapes.append(learn_noise_shape(found, keeps_variance=not adds_variance) if learns else gaussian_noise(found))
     return shapes
+
+
+@dataclass(frozen=True)
+class Surprises:
+    """How probable a surprise is, and its variance in the units of learning, for each output."""
+
+    probabilities: Array
+    variances: Array
+
+    @staticmethod
+    def of(network: Node, Y: Array, spreads: Array) -> Surprises:
+        """Of a posterior network given the outputs Y, whose standard deviations are ``spreads``."""
+        noise, rows = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
+        for leaf, _, weight in network.responsibilities():
+            share = weight * leaf.gp.n_own
+            noise[leaf.output] += share * leaf.noise_variance
+            rows[leaf.output] += share
+        usual = noise / np.maximum(rows, np.finfo(float).tiny)
+        probabilities = 1.0 / ((~np.isnan(Y)).sum(axis=0) + _ROWS_WITHOUT)
+        return Surprises(probabilities, np.minimum(_SURPRISE_FACTOR * usual, _LARGEST_SURPRISE * spreads**2))
+
+    def added_to(self, shape: NoiseShape, leaf: Leaf) -> NoiseShape:
+        """The shape of the noise at a leaf; a surprise is never nearer than the noise there."""
+        k = leaf.output
+        if not leaf.noise_variance > 0:
+            return shape
+        return shape.with_surprises(
+            float(self.probabilities[k]), max(1.0, float(self.variances[k]) / leaf.noise_variance)
+        )
 
 
 def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShape:

@@ -109,6 +109,8 @@ class Plan(Effort):
         kernels.
     n_jobs : int or None
         Number of threads.
+    variances : ndarray of shape (n, p), optional
+        Known variances of the outputs learnt from, beside the noise that is learnt.
     """
 
     units: Units
@@ -128,6 +130,11 @@ class Plan(Effort):
     averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
+    variances: Array | None = None
+
+    def variances_of(self, k: int) -> Array | None:
+        """Known variances of one output, in all rows."""
+        return None if self.variances is None else self.variances[:, k]
 
     def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:
         """The overlap asked for, or the default for ``n_rows`` rows in leaves of ``own_rows`` each on average."""

@@ -127,7 +127,7 @@ def search(
     only if it then is as likely as the best before: else it would but change where regions are cut.
     """
     judges = _at_most(judges)
-    least_gain = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * sum(y.size for _, y in judges))
+    least_gain = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * sum(block.y.size for block in judges))
     for searches_left in reversed(range(effort.searches + 1)):
         findings = map_leaves(lambda gp: _screen(gp, judges, effort, copy.deepcopy(rng)), known.gps, plan.n_jobs)
         if not any(findings):
@@ -213,15 +213,14 @@ def _without_idle_parts(start: ExactGP, gp: ExactGP, blocks: Sequence[Block]) ->
 
 def _at_most(judges: Sequence[Block]) -> list[Block]:
     """Some of many blocks, evenly spaced, and some rows of a large one, so that screening takes a fraction of a fit."""
-    sizes = sum(y.size for _, y in judges)
+    sizes = sum(block.y.size for block in judges)
     chosen = judges[:: -(-sizes // _MOST_ROWS)] if len(judges) > 1 else judges
     return [evenly(block, _MOST_ROWS) if block[1].size > _MOST_ROWS else block for block in chosen]
 
 
 def evenly(block: Block, count: int) -> Block:
     """At most ``count`` rows of the block, evenly spaced."""
-    step = -(-block[1].size // count)
-    return np.ascontiguousarray(block[0][::step]), block[1][::step].copy()
+    return block.every(-(-block.y.size // count))
 
 
 def _with_shorter_scales(gp: ExactGP) -> ExactGP:
@@ -232,7 +231,7 @@ def _with_shorter_scales(gp: ExactGP) -> ExactGP:
 def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
     """Log evidence of a prior on all blocks; −∞ where its covariance is not positive definite."""
     try:
-        return sum(gp.condition(*block, keep_factor=False).log_evidence for block in blocks)
+        return sum(block.given_to(gp, keep_factor=False).log_evidence for block in blocks)
     except NotPositiveDefiniteError:
         return -np.inf
 

@@ -34,7 +34,6 @@ from spngp.kernels.parameter import Identity
 _SHORTER, _LONGER = 0.7, 2.0
 _TAIL = 0.3
 _VARIANCE, _NOISE = 1.0, 1.5
-_USUAL_NOISE = 0.1  # share of the output's variance
 _FARTHEST = 5.0  # standard deviations that a log-parameter may be from where its prior is centred
 _SHORT_START = -1.3  # standard deviations of log length-scales at a second start: evidence has several peaks
 
@@ -63,11 +62,14 @@ class Alternative:
         With log-parameters where their priors are centred.
     found : ExactGP
         With log-parameters where an earlier search ended.
+    weight : float
+        Prior weight, relative to the other alternatives.
     """
 
     label: str
     prior: ExactGP
     found: ExactGP
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,18 @@ def learn_settings(
     return [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
 
 
+def best_theta(own: Alternative, block: Block) -> Array:
+    """The log-parameters of an alternative that are most plausible given the rows."""
+    with lent_memory():
+        posterior = _Posterior(own.prior, block)
+        return posterior.theta(posterior.climb(posterior.starts(own.found)[-1], _EVALUATIONS))
+
+
 def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None) -> list[_Peak]:
     """Each alternative at the maximum of its posterior, but for those that some of the rows show to be hopeless."""
     n_rows = block[1].size
     step = -(-n_rows // _FEW_ROWS)
-    some = (np.ascontiguousarray(block[0][::step]), block[1][::step].copy())
+    some = block.every(step)
 
     def of_some(own: Alternative) -> tuple[float, Array]:
         """The log posterior of all rows at its maximum for some."""
@@ -126,7 +135,12 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
         own, z = task
         with lent_memory():
             posterior = _Posterior(own.prior, block)
-            return posterior.peak(own.label, posterior.climb(z, _FURTHER_EVALUATIONS) if step > 1 else z)
+            if step > 1:
+                z = posterior.climb(z, _FURTHER_EVALUATIONS)
+            value = posterior.value(z)
+        with lent_memory():
+            curvature = _Posterior(own.prior, some).curvature(z, n_rows / some[1].size)
+        return _Peak.of(own, z, value, curvature)
 
     found = map_leaves(of_some, alternatives, n_jobs)
     best = max(value for value, _ in found)
@@ -141,14 +155,8 @@ class _Posterior:
         self._prior, self._n_rows = prior, block[1].size
         self._evidence = LeafEvidence(prior, *block)
         self._bounds = prior.bounds
-        centre, scales = prior.theta, [_prior_std(which) for which in prior.free_parameters]
-        self._centre = np.array(
-            [
-                math.log(_USUAL_NOISE) if which.role == "noise_variance" else value
-                for which, value in zip(prior.free_parameters, centre.tolist(), strict=True)
-            ]
-        )
-        self._below, self._above = np.array(scales).reshape(-1, 2).T
+        self._centre = prior.theta
+        self._below, self._above = np.array([_prior_std(which) for which in prior.free_parameters]).reshape(-1, 2).T
 
     def theta(self, z: Array) -> Array:
         """The log-parameters, within their bounds."""
@@ -165,7 +173,7 @@ class _Posterior:
     def value(self, z: Array) -> float:
         """Log posterior; −∞ where the covariance cannot be factored."""
         try:
-            return self(z)[0]
+            return self._evidence.value(self.theta(z)) - 0.5 * float(z @ z)
         except NotPositiveDefiniteError:
             return -np.inf
 
@@ -189,21 +197,19 @@ class _Posterior:
         except NotPositiveDefiniteError:
             return z
 
-    def peak(self, label: str, z: Array) -> _Peak:
-        """The maximum z, with Laplace's Gaussian around it."""
-        value = self.value(z)
-        eigenvalues, vectors = np.ones(z.size), np.eye(z.size)
-        if value > -np.inf:
-            try:
-                gradient = self(z)[1]
-                rows = [(gradient - self(z + _STEP * unit)[1]) / _STEP for unit in np.eye(z.size)]
-                hessian = np.array(rows).reshape(z.size, z.size)
-                eigenvalues, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
-                eigenvalues = np.maximum(eigenvalues, _FLATTEST)
-            except NotPositiveDefiniteError:
-                value = -np.inf
-        log_evidence = value - 0.5 * float(np.log(eigenvalues).sum())
-        return _Peak(label, self._prior, z, vectors / np.sqrt(eigenvalues), log_evidence)
+    def curvature(self, z: Array, ratio: float) -> Array | None:
+        """Minus the Hessian at z, by differences of gradients, if there were ``ratio`` times as many rows.
+
+        None where the covariance cannot be factored.
+        """
+        try:
+            gradient = self(z)[1]
+            rows = [(gradient - self(z + _STEP * unit)[1]) / _STEP for unit in np.eye(z.size)]
+        except NotPositiveDefiniteError:
+            return None
+        hessian = np.array(rows).reshape(z.size, z.size)
+        own = np.eye(z.size)  # the prior's
+        return own + ratio * (0.5 * (hessian + hessian.T) - own)
 
     def _unbounded(self, z: Array) -> Array:
         return np.asarray(self._centre + z * np.where(z < 0, self._below * (1.0 - _TAIL * z), self._above))
@@ -215,35 +221,43 @@ class _Peak:
 
     Attributes
     ----------
-    label, prior
-        As in :class:`Alternative`.
+    own : Alternative
     z : ndarray
         Where it is, in standard deviations of the prior.
     root : ndarray
         A root of the covariance of the posterior around it.
     log_evidence : float
-        log p(y | M) by Laplace's formula.
+        log p(y | M) by Laplace's formula, plus the log of its prior weight.
     """
 
-    label: str
-    prior: ExactGP
+    own: Alternative
     z: Array
     root: Array
     log_evidence: float
+
+    @staticmethod
+    def of(own: Alternative, z: Array, value: float, curvature: Array | None) -> _Peak:
+        """Laplace's Gaussian around the maximum z, where the log posterior has this value and curvature."""
+        if curvature is None or not value > -np.inf:
+            return _Peak(own, z, np.eye(z.size), -np.inf)
+        eigenvalues, vectors = np.linalg.eigh(curvature)
+        eigenvalues = np.maximum(eigenvalues, _FLATTEST)
+        log_evidence = value - 0.5 * float(np.log(eigenvalues).sum()) + math.log(own.weight)
+        return _Peak(own, z, vectors / np.sqrt(eigenvalues), log_evidence)
 
     def draws(self, block: Block, count: int, share: float, rng: np.random.Generator) -> list[Setting]:
         """``count`` draws from the posterior, each with this share of the belief."""
         if not count:
             return []
         with lent_memory():
-            posterior = _Posterior(self.prior, block)
+            posterior = _Posterior(self.own.prior, block)
             n_steps = _BURN_IN + _STEPS_PER_DRAW * count
             chain = elliptical_slices(posterior.value, self.z, self.root, n_steps, rng)
             drawn = chain[_BURN_IN + _STEPS_PER_DRAW - 1 :: _STEPS_PER_DRAW]
             return [
                 Setting(
-                    self.label,
-                    self.prior.with_theta(posterior.theta(z)),
+                    self.own.label,
+                    self.own.prior.with_theta(posterior.theta(z)),
                     share,
                     posterior.value(z) + 0.5 * float(z @ z),
                 )

@@ -80,7 +80,8 @@ def structure_left(
 
     No more than ``most`` findings, each of which explains at least ``least_share`` of the residuals' variance.
     """
-    X = np.concatenate([block[0] for block in blocks])
+    blocks = [Block(*block) for block in blocks]
+    X = np.concatenate([block.X for block in blocks])
     if X.shape[0] < _FEWEST_ROWS:
         return []
     residuals = np.concatenate([_residuals(gp, block, rng) for block in blocks])
@@ -97,7 +98,7 @@ def structure_left(
 
 def _residuals(gp: ExactGP, block: Block, rng: np.random.Generator) -> Array:
     """Standardised residuals, the rows' and draws, none larger than counts."""
-    found = standardised_residuals(gp, *block, _DRAWS, rng)
+    found = standardised_residuals(gp, block.X, block.y, _DRAWS, rng, block.variances)
     return np.ascontiguousarray(np.clip(found, -_LARGEST_RESIDUAL, _LARGEST_RESIDUAL))
 
 

@@ -71,11 +71,11 @@ def learn_tied(
         progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
         for k in range(len(known)):
-            blocks = blocks_of(sampled, X, Y[:, k])
+            blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
             known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
-                known[k], left[k] = _searched(known[k], X, Y[:, k], blocks, effort, plan, copy.deepcopy(rng))
+                known[k], left[k] = _searched(known[k], X, Y, k, blocks, effort, plan, copy.deepcopy(rng))
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
@@ -91,7 +91,8 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
     gps = list(tied.gps)
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
-            blocks, known = blocks_of(tied.sampled, X, Y[:, k]), Alternatives(tied.starts[k], gps[k])
+            blocks = blocks_of(tied.sampled, X, Y[:, k], plan.variances_of(k))
+            known = Alternatives(tied.starts[k], gps[k])
             gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
     return replace(tied, gps=gps)
 
@@ -99,18 +100,19 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
 def _searched(
     known: Alternatives,
     X: Array,
-    y: Array,
+    Y: Array,
+    k: int,
     blocks: Sequence[Block],
     effort: SearchEffort,
     plan: Plan,
     rng: np.random.Generator,
 ) -> tuple[Alternatives, list[Finding]]:
     """The search after a stage: judged on one larger block where the stage had but a subset, learnt from a subset."""
-    observed = np.flatnonzero(~np.isnan(y))
+    observed = np.flatnonzero(~np.isnan(Y[:, k]))
     if len(blocks) > 1:
         return search(known, blocks, blocks, effort, plan, rng)
     if blocks[0][1].size < observed.size:
-        judges = blocks_of([at_most(observed, plan.judged_size, rng)], X, y)
+        judges = blocks_of([at_most(observed, plan.judged_size, rng)], X, Y[:, k], plan.variances_of(k))
         return search(known, blocks, judges, effort, plan, rng)
     found, left = search(known, [evenly(blocks[0], plan.subset_size)], blocks, effort, plan, rng)
     if any(gp is not before for gp, before in zip(found.gps, known.gps, strict=True)):

@@ -25,7 +25,7 @@ class TiedEvidence:
         self.templates = list(templates)
         self._sizes = [gp.theta.size for gp in self.templates]
         self._n_jobs = n_jobs
-        self._n_blocks, self._rows = len(blocks), [y.size for _, y in blocks]
+        self._n_blocks, self._rows = len(blocks), [block[1].size for block in blocks]
         self._tasks = [(k, LeafEvidence(gp, *block)) for k, gp in enumerate(self.templates) for block in blocks]
 
     @property
@@ -72,6 +72,6 @@ def fit_tied(
     if priors is not None:
         centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
         objective = GaussianPrior(centre, std).added_to(evidence)
-    n_rows = sum(y.size for _, y in blocks)
+    n_rows = sum(block[1].size for block in blocks)
     theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, tolerance, convergence)
     return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]

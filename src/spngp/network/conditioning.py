@@ -43,6 +43,7 @@ def condition(
     Y: Any,
     *,
     own_noise: Array | None = None,
+    variances: Array | None = None,
     known: Node | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
@@ -56,6 +57,8 @@ def condition(
         Rows and their outputs; NaN in Y is a missing output.
     own_noise : ndarray, optional
         In the shape of Y, the noise variance of outputs in doubt; NaN for outputs with the noise of their leaf.
+    variances : ndarray, optional
+        In the shape of Y, known variances of outputs, which are added to their noise.
     known : Node, optional
         An earlier posterior of a network of the same shape, on all of these rows or the first of them. Leaves that have
         the same rows there and here, none with a noise of its own, are taken from it.
@@ -89,7 +92,7 @@ def condition(
 
     def condition_leaf(task: tuple[int, bool]) -> Leaf:
         i, keep_factor = task
-        return _condition_leaf(placed[i], X, Y, rows[i], keep_factor, own_noise)
+        return _condition_leaf(placed[i], X, Y, rows[i], keep_factor, own_noise, variances)
 
     for i, leaf in zip(distinct, map_leaves(condition_leaf, tasks, n_jobs, sizes), strict=True):
         posterior[i] = leaf
@@ -114,7 +117,13 @@ def _is_known(prior: Leaf, known: Leaf, rows: Indices, Y: Array, own_noise: Arra
 
 
 def _condition_leaf(
-    placed: Placed, X: Array, Y: Array, rows: Indices, keep_factor: bool, own_noise: Array | None
+    placed: Placed,
+    X: Array,
+    Y: Array,
+    rows: Indices,
+    keep_factor: bool,
+    own_noise: Array | None,
+    variances: Array | None,
 ) -> Leaf:
     """The leaf given its own rows."""
     leaf = cast("Leaf", placed.node)
@@ -128,10 +137,20 @@ def _condition_leaf(
         return leaf  # no data: the posterior is the prior
     with _naming(placed):
         X_own, y_own = leaf.inputs(X[own]), leaf.outputs_of(y[own])
-        return leaf.with_gp(leaf.gp.condition(X_own, y_own, weights=weights, keep_factor=keep_factor))
+        noise = leaf.variances_of(variances, own)
+        gp = leaf.gp.condition(X_own, y_own, weights=weights, variances=noise, keep_factor=keep_factor)
+        return leaf.with_gp(gp)
 
 
-def _widen_leaf(placed: Placed, X: Array, Y: Array, context: Indices, keep_factor: bool, row_noise: RowNoise) -> Leaf:
+def _widen_leaf(
+    placed: Placed,
+    X: Array,
+    Y: Array,
+    context: Indices,
+    keep_factor: bool,
+    row_noise: RowNoise,
+    variances: Array | None,
+) -> Leaf:
     """The leaf with context rows, each with its own noise."""
     leaf = cast("Leaf", placed.node)
     y = Y[:, leaf.output]
@@ -144,7 +163,10 @@ def _widen_leaf(placed: Placed, X: Array, Y: Array, context: Indices, keep_facto
         weights = None if same.all() else np.where(same, 1.0, leaf.noise_variance / variance)
     nothing, seen = leaf.inputs(X[:0]), (leaf.inputs(X[context]), leaf.outputs_of(y[context]))
     with _naming(placed):
-        gp = leaf.gp.condition(nothing, y[:0], *seen, context_weights=weights, keep_factor=keep_factor)
+        known = leaf.variances_of(variances, context)
+        gp = leaf.gp.condition(
+            nothing, y[:0], *seen, context_weights=weights, context_variances=known, keep_factor=keep_factor
+        )
     return leaf.with_gp(gp)
 
 
@@ -166,6 +188,7 @@ def add_context(
     *,
     least_weight: float,
     own_noise: Array | None = None,
+    variances: Array | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
 ) -> Node:
@@ -190,7 +213,7 @@ def add_context(
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task
-        return _widen_leaf(placed[i], X, Y, rows, keep_factor, noise)
+        return _widen_leaf(placed[i], X, Y, rows, keep_factor, noise, variances)
 
     widened: list[Node] = [item.node for item in placed]
     for i, leaf in zip(leaves, map_leaves(widen, tasks, n_jobs, sizes), strict=True):

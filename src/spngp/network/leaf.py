@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spngp._support.checks import as_count
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices
 from spngp._support.wording import counted
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, Parameter
@@ -109,6 +109,13 @@ class Leaf(Node):
     def outputs_of(self, y: Array) -> Array:
         """Outputs in the units of the GP."""
         return y if self.units is None else (y - self._mean) / self._scale
+
+    def variances_of(self, variances: Array | None, rows: Indices) -> Array | None:
+        """Known variances (n, p) of this output at some rows, in the units of the GP; None if they are all zero."""
+        if variances is None:
+            return None
+        taken = variances[rows, self.output] / self._scale**2
+        return taken if taken.any() else None
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function at each row."""

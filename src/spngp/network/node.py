@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spngp._support.checks import as_outputs, as_rows
+from spngp._support.checks import as_outputs, as_rows, as_variances
+from spngp._support.row_counts import as_counts, repeated
 from spngp._support.types import Array, Indices, RandomState
 from spngp.box import Box
 from spngp.network import conditioning, flat, induced, prediction, sampling
@@ -92,7 +93,16 @@ class Node(ABC):
         """
         return induced.enumerate_trees(self)
 
-    def condition(self, X: Any, Y: Any, *, margin: Any = None, n_jobs: int | None = None) -> Node:
+    def condition(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        sample_weight: Any = None,
+        y_variance: Any = None,
+        margin: Any = None,
+        n_jobs: int | None = None,
+    ) -> Node:
         """The exact posterior network given the rows of X (n, d) and their outputs Y, (n,) or (n, p).
 
         NaN in Y is a missing output and is marginalised. Conditioning a posterior again is an exact update.
@@ -100,6 +110,11 @@ class Node(ABC):
         Parameters
         ----------
         X, Y : array-like
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers: a row of weight w counts as w equal rows.
+        y_variance : array-like, optional
+            Known variances of the outputs Y, which are added to the noise of their leaves: a number, one per row, or
+            one per output, in the squared units of Y.
         margin : float or sequence of float, optional
             Leaves also see rows within this distance of their box when they predict (context rows), in the units of X;
             one distance for all inputs or one per input. Context rows do not enter the evidence, so the weights stay
@@ -108,12 +123,15 @@ class Node(ABC):
             Number of threads, which share the leaves; -1 for one thread per core. One by default.
         """
         X = as_rows(X)
+        Y = as_outputs(Y, X.shape[0], "Y", missing=True)
+        counts, variances = as_counts(sample_weight, X.shape[0]), as_variances(y_variance, Y)
+        X, Y = repeated(X, counts), repeated(Y, counts)
+        variances = None if variances is None else repeated(variances, counts)
         context = None if margin is None else conditioning.within_margin(X, margin)
-        posterior = conditioning.condition(self, X, Y, n_jobs=n_jobs)
+        posterior = conditioning.condition(self, X, Y, variances=variances, n_jobs=n_jobs)
         if context is None:
             return posterior
-        Y = as_outputs(Y, X.shape[0], "Y", missing=True)
-        return conditioning.add_context(posterior, X, Y, context, least_weight=0.0, n_jobs=n_jobs)
+        return conditioning.add_context(posterior, X, Y, context, least_weight=0.0, variances=variances, n_jobs=n_jobs)
 
     def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:
         """The predictive distribution at each row: a Gaussian mixture, exact.

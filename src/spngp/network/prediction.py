@@ -166,6 +166,20 @@ def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> Gaussi
     return GaussianMixture(log_weights, means, variances)
 
 
+def predict_dist_and_moments(
+    root: Node, X: Array, latent: bool, n_jobs: int | None
+) -> tuple[GaussianMixture, GaussianMixture]:
+    """The mixture at each row, and one of the same mean and variance whose noise is Gaussian."""
+    found = components(root, X, n_jobs)
+    shaped = found[:3] if latent else found.observed()
+    widths = np.array([shape.variance for shape in found.shapes])[found.noise_shapes]
+    noise = 0.0 if latent else found.noise_variances * widths
+    plain = (found.log_weights, found.means, found.latent_variances + noise)
+    one = found.means.shape[1] == 1
+    mixtures = [GaussianMixture(*(part[:, 0] if one else part for part in parts)) for parts in (shaped, plain)]
+    return mixtures[0], mixtures[1]
+
+
 def average(root: Node, X: Array, value: Value, n_jobs: int | None = None) -> Array:
     """Average of ``value(leaf, rows)`` over the leaves whose boxes hold each row, by weight; shape (n, outputs)."""
     routed = route_to_leaves(root, X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from spngp.network.units import Units
 from spngp.noise import NoiseShape
 
 
-def in_units(root: Node, units: Units, noise_shapes: Sequence[NoiseShape]) -> Node:
-    """The same network for rows, cuts, outputs and evidences in the units of the user, with a noise shape per output.
+def in_units(root: Node, units: Units, noise_shape: Callable[[Leaf], NoiseShape]) -> Node:
+    """The same network for rows, cuts, outputs and evidences in the units of the user, with a noise shape per leaf.
 
     Leaves keep their GPs. Every row stays on its side of every cut. The log evidence is the density of the outputs in
     the units of the user: lower by log(scale) for every observed output.
@@ -25,7 +25,7 @@ def in_units(root: Node, units: Units, noise_shapes: Sequence[NoiseShape]) -> No
         if isinstance(node, Leaf):
             scale = float(units.outputs.scale[node.output])
             shifts[id(node)] = -node.gp.n_own * float(np.log(scale))
-            renewed[id(node)] = Leaf.of(node.gp, node.output, node.label, units, noise_shapes[node.output])
+            renewed[id(node)] = Leaf.of(node.gp, node.output, node.label, units, noise_shape(node))
             continue
         below = [shifts[id(child)] for child in node.children]
         # the children of a sum are alternatives for the same outputs; children of other nodes are independent

@@ -8,6 +8,7 @@ from spngp.plotting.along import KernelWeightsDisplay, NoiseDisplay
 from spngp.plotting.calibration import CalibrationDisplay
 from spngp.plotting.density import DensityDisplay
 from spngp.plotting.network import NetworkDisplay
+from spngp.plotting.overview import OverviewDisplay
 from spngp.plotting.plane import PlaneDisplay
 from spngp.plotting.treemap import RegionsDisplay
 
@@ -17,6 +18,7 @@ __all__ = [
     "KernelWeightsDisplay",
     "NetworkDisplay",
     "NoiseDisplay",
+    "OverviewDisplay",
     "PlaneDisplay",
     "RegionsDisplay",
 ]

@@ -45,6 +45,23 @@ def two_axes(axes: Any, **figure: Any) -> Any:
     return axes if axes is not None else _pyplot().subplots(1, 2, layout="constrained", **figure)[1]
 
 
+def grid_of_axes(n: int, columns: int) -> list[Any]:
+    """Axes for ``n`` panels of a new figure, in rows of ``columns``; places left over stay empty."""
+    columns = min(n, columns)
+    rows = -(-n // columns)
+    _, axes = _pyplot().subplots(
+        rows,
+        columns,
+        figsize=(max(6.4, 3.6 * columns), 3.4 * rows if n > 1 else 4.2),
+        layout="constrained",
+        squeeze=False,
+    )
+    panels = list(axes.ravel())
+    for spare in panels[n:]:
+        spare.set_axis_off()
+    return panels[:n]
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt

@@ -153,7 +153,7 @@ class DensityDisplay:
         legend : bool
         """
         ax = _style.axes(ax)
-        low, high = self._limits() if ylim is None else ylim
+        low, high = self.limits() if ylim is None else ylim
         levels = np.linspace(low, high, n_levels)
         density = self.mixture.density(levels).T
         top = density.max(axis=0) if relative else density.max()
@@ -182,7 +182,8 @@ class DensityDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _limits(self) -> tuple[float, float]:
+    def limits(self) -> tuple[float, float]:
+        """Limits of y that hold nearly all of the prediction, and the data."""
         low, high = self.mixture.interval(0.995)
         values = [low, high] if self.y is None else [low, high, self.y[~np.isnan(self.y)]]
         return _style.limits(np.concatenate(values))

@@ -1,0 +1,94 @@
+"""Which scale of the target is learnt: its own, its logarithm, or that of a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from spngp._support.types import Array
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import fit_gp
+from spngp.kernels import SquaredExponential
+from spngp.learning import defaults
+from spngp.transformed import Fitted, Log, Transform, Unchanged
+
+_JUDGED_ROWS = 500  # rows by whose evidence "auto" chooses
+_EVALUATIONS = 60  # of the evidence, to learn the GPs that are compared
+
+
+def check_target(target: Any, has_variances: bool) -> None:
+    """Raise an error unless the parameter can be used."""
+    known = target is None or (isinstance(target, str) and target in ("log", "auto"))
+    if not known and not all(hasattr(target, name) for name in ("fit", "transform", "inverse_transform")):
+        raise ValueError(
+            "target must be None, 'log', 'auto' or a transformer with fit, transform and inverse_transform, got "
+            f"{target!r}"
+        )
+    if target is not None and has_variances:
+        raise ValueError(
+            f"y_variance is in the units of y and goes without a target, got target={target!r}; transform y and its "
+            "variance before the fit"
+        )
+
+
+def transforms_for(target: Any, X: Array, Y: Array, owner: str) -> list[Any]:
+    """The transform of each output, fitted to its values."""
+    if target is None:
+        return [Unchanged()] * Y.shape[1]
+    if isinstance(target, str) and target == "log":
+        for k in range(Y.shape[1]):
+            _check_positive(Y, k)
+        return [Log()] * Y.shape[1]
+    if isinstance(target, str):
+        return [_likelier(X, Y[:, k]) for k in range(Y.shape[1])]
+    return [Fitted.to(clone(target), Y[:, k]) for k in range(Y.shape[1])]
+
+
+def _check_positive(Y: Array, k: int) -> None:
+    bad = np.flatnonzero(Y[:, k] <= 0)
+    if bad.size:
+        where = f" of output {k}" if Y.shape[1] > 1 else ""
+        raise ValueError(
+            f"y must be positive under target='log', got {Y[bad[0], k]:g} in row {bad[0]}{where}; use "
+            "target=PowerTransformer() or 'auto', or add a constant to y"
+        )
+
+
+def transformed(Y: Array, transforms: Sequence[Transform]) -> Array:
+    """Outputs in the units of learning; an output that has no value there is an error."""
+    found = np.empty(Y.shape)
+    for k, of in enumerate(transforms):
+        if isinstance(of, Log):
+            _check_positive(Y, k)
+        found[:, k] = of.forward(Y[:, k])
+        bad = np.flatnonzero(np.isinf(found[:, k]))
+        if bad.size:
+            raise ValueError(
+                f"y must be in the range of the target's transformer, got {Y[bad[0], k]:g} in row {bad[0]}"
+            )
+    return found
+
+
+def _likelier(X: Array, y: Array) -> Any:
+    """The logarithm if a GP of some rows has more evidence for it, in the units of y; else y itself."""
+    rows = np.flatnonzero(~np.isnan(y))
+    if not (y[rows] > 0).all() or rows.size < 3 or np.ptp(y[rows]) == 0:
+        return Unchanged()
+    rows = rows[:: -(-rows.size // _JUDGED_ROWS)]
+    spread = X[rows].std(axis=0)
+    inputs = (X[rows] - X[rows].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    values = [_log_evidence(inputs, y[rows], of) for of in (Unchanged(), Log())]
+    return Log() if values[1] > values[0] else Unchanged()
+
+
+def _log_evidence(X: Array, y: Array, of: Transform) -> float:
+    """Log density of y under a GP of the transformed, standardised values."""
+    z = of.forward(y)
+    scale = float(z.std())
+    start = ExactGP(SquaredExponential([1.0] * X.shape[1]), defaults.noise_parameter(1.0, y.size))
+    z = (z - z.mean()) / scale
+    evidence = fit_gp(start, X, z, _EVALUATIONS).condition(X, z).log_evidence
+    return float(evidence - y.size * np.log(scale) + of.log_slope(y).sum())

@@ -1,0 +1,70 @@
+"""Columns of weights and variances, and the scale of the target, on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+import spngp
+from command_line import QUICK, ok, refused
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    a = rng.uniform(-2, 2, 60)
+    y = np.exp(a + 0.1 * rng.standard_normal(60))
+    weights, variances = rng.integers(0, 3, 60), rng.uniform(0, 0.1, 60)
+    rows = [f"{a[i]:.6f},{y[i]:.6f},{weights[i]},{variances[i]:.6f}" for i in range(60)]
+    rows[4] = rows[4].replace(f"{y[4]:.6f}", "")  # without a target
+    (tmp_path / "t.csv").write_text("a,y,w,v\n" + "\n".join(rows) + "\n")
+    return tmp_path / "t.csv"
+
+
+def fit(table, *options):
+    ok("fit", table, "-t", "y", *options, *QUICK, "--no-holdout", "-o", table.with_name("m"))
+    return spngp.load(table.with_name("m"))
+
+
+def test_columns_of_weights_and_variances_reach_the_fit(table):
+    weighted = fit(table, "--weight", "w", "--variance", "v")
+    assert weighted.n_features_in_ == 1
+    data = np.genfromtxt(table, delimiter=",", skip_header=1)
+    seen = data[~np.isnan(data[:, 1])]
+    assert weighted.row_repeats_.tolist() == seen[:, 2].astype(int).tolist()
+    np.testing.assert_allclose(weighted._learnt.variances[:, 0], np.repeat(seen[:, 3], weighted.row_repeats_))
+    assert weighted.row_numbers_[0] == np.flatnonzero(data[:, 2] > 0)[0]
+
+
+def test_the_scale_of_the_target(table):
+    model = fit(table, "--id", "w,v", "--target-scale", "log")
+    assert model.target == "log"
+    assert ok("inspect", table.with_name("m")).stdout
+    ok("predict", table.with_name("m"), table, "--interval", "0.9", "-o", table.with_name("p.csv"))
+    header, *rows = table.with_name("p.csv").read_text().splitlines()
+    lower = next(j for j, name in enumerate(header.split(",")) if "low" in name)
+    assert min(float(row.split(",")[lower]) for row in rows) > 0
+    ok("evaluate", table.with_name("m"), table)
+
+
+def test_bad_columns_are_named(table):
+    text = table.read_text().splitlines()
+    text[3] = ",".join([*text[3].split(",")[:2], "-1", "-2"])
+    table.write_text("\n".join(text) + "\n")
+    call = ["fit", table, "-t", "y", "-o", table.with_name("m")]
+    message = refused(*call, "--weight", "w")
+    assert "weights in column 'w' must be whole numbers >= 0, got -1 in row 2" in message
+    assert "'v'" in refused(*call, "--variance", "v")
+    assert "a variance must be >= 0, got -2" in refused(*call, "--variance", "v")
+    assert "'nowhere'" in refused(*call, "--weight", "nowhere")
+    assert "log or auto" in refused(*call, "--target-scale", "sqrt")
+
+
+def test_inspect_tells_how_much_inputs_matter(table):
+    fit(table, "--id", "w")
+    told = ok("inspect", table.with_name("m"), "--importance").stdout
+    assert "Inputs by importance for y" in told
+    assert "Inputs by importance" not in ok("inspect", table.with_name("m")).stdout
+    found = json.loads(ok("inspect", table.with_name("m"), "--importance", "--json").stdout)["importance"]["y"]
+    assert [record["input"] for record in found] == ["a", "v"]
+    assert found[0]["mean_total"] > 0.8
