@@ -6,6 +6,7 @@ import pytest
 from spngp.columns import Column as Described
 from spngp.columns import InputColumns
 from spngp.columns.dates import encode
+from spngp.columns.frames import Values
 from spngp.metrics import scores
 from spngp.predictive import GaussianMixture
 from spngp.report.accuracy import Accuracy
@@ -30,19 +31,23 @@ class Known:
         return self._function(X)
 
 
+ZONE = Described("zone", "category", ("east", "north", "west"), unseen=1)
+EAST, NORTH, WEST, MOON = (
+    ZONE.encode(Values("text", np.empty(0), [level]))[0, 0] for level in ("east", "north", "west", "moon")
+)
 TABLE = (
     Described("when", "date", parts=("days", "weekday", "month")),
-    Described("zone", "category", ("east", "north", "west"), unseen=1),
+    ZONE,
     Described("size", "ordinal", ("S", "M", "L")),
     Described("km"),
 )
 
 
 def rows(n=40, seed=0):
-    """Days with weekday and month, codes of zones (1 is that of unseen ones), size, km."""
+    """Days with weekday and month, codes of zones, size, km."""
     rng = np.random.default_rng(seed)
     days = 19_723.0 + rng.integers(0, 300, n)  # from 2024-01-01, a Monday
-    zone = rng.choice([0.0, 2.0, 3.0], n)
+    zone = rng.choice([EAST, NORTH, WEST], n)
     return np.column_stack([encode(days, TABLE[0].parts), zone, rng.integers(0, 3, n), rng.uniform(0, 9, n)])
 
 
@@ -57,7 +62,7 @@ def test_types_are_restored():
     assert when.text(19_723.2) == "2024-01-01"  # dates without a time of day
     assert weekday.text(weekday.values(X)[0]) == str(weekday.levels[int((X[0, 0] - 4) % 7)])
     assert month.text(float(month.values(np.array([[0, 0, 12.0]]))[0])) == "Dec"
-    codes = np.array([[0, 0, 0, code] for code in (0.0, 2.0, 3.0, 1.0)])
+    codes = np.array([[0, 0, 0, code] for code in (EAST, NORTH, WEST, MOON)])
     assert [zone.text(value) for value in zone.values(codes)] == ["east", "north", "west", "(not seen)"]
     assert size.text(2.0) == "L"
     assert km.quantity(2.5) == "2.5\u00a0km"
@@ -74,11 +79,13 @@ def test_columns_of_an_estimator_have_levels_gaps_and_circles():
     days = np.array([19_723.0, 19_724.0, 19_723.0 + 181, 19_723.0 + 365])  # a Monday, a Tuesday, end of June, a year on
     described = (
         Described("when", "date", parts=("days", "week", "season")),
-        Described("zone", "category", ("east", "west"), unseen=1),
+        ZONE,
         Described("kg", gaps=True, fill=(2.0,)),
         Described("rain", "boolean"),
     )
-    X = np.column_stack([encode(days, described[0].parts), [0, 1, 2, 0], [1, 2, 2, 4], [0, 1, 0, 0], [0, 1, 1, 0]])
+    X = np.column_stack(
+        [encode(days, described[0].parts), [EAST, MOON, WEST, EAST], [1, 2, 2, 4], [0, 1, 0, 0], [0, 1, 1, 0]]
+    )
     when, weekday, month, zone, kg, no_kg, rain = columns_of(Known(described), X)
     assert [weekday.text(value) for value in weekday.values(X)] == ["Mon", "Tue", "Sun", "Tue"]
     assert [month.text(value) for value in month.values(X)][2] == "Jun"
@@ -87,7 +94,7 @@ def test_columns_of_an_estimator_have_levels_gaps_and_circles():
     assert (kg.inputs, no_kg.part, kg.raw(np.nan)) == ((6, 7), True, "")
     assert [rain.text(value) for value in rain.values(X)] == ["no", "yes", "yes", "no"]
     low, high = np.full(9, -np.inf), np.full(9, np.inf)
-    high[5] = 0.5
+    high[5] = EAST + 0.5
     assert box_text(low, high, [when, zone, kg]) == ["zone: east"]
     found = windows(kg, kg.values(X))
     assert found.at.tolist() == [1.0, 2.0, 4.0]  # what fills the gap is no value
@@ -96,20 +103,20 @@ def test_columns_of_an_estimator_have_levels_gaps_and_circles():
 
 def test_boxes_are_told_by_levels_and_dates():
     columns = columns_of(Known(TABLE), rows(), {"km": "km"})
-    low = [19_800.0, -np.inf, -np.inf, 0.5, 0.5, -np.inf]
+    low = [19_800.0, -np.inf, -np.inf, EAST + 0.5, 0.5, -np.inf]
     high = [np.inf] * 5 + [3.0]
     assert box_text(low, high, columns) == ["when > 2024-03-18", "zone: north, west", "size: M, L", "km ≤ 3\u00a0km"]
 
 
 def test_a_columns_inputs_are_shuffled_together():
     X = rows(200)
-    model = Known(TABLE, lambda X: 2.0 * (X[:, 3] == 2) + 0.5 * X[:, 5])
+    model = Known(TABLE, lambda X: 2.0 * (X[:, 3] == NORTH) + 0.5 * X[:, 5])
     columns = columns_of(model, X)
     (found,) = importances(model, X, columns)
     shares = dict(zip([column.name for column in columns], [item.share for item in found], strict=True))
     assert shares["when"] == shares["size"] == 0.0
     total = np.var(model.predict(X))
-    assert shares["zone"] == pytest.approx(4.0 * np.var(X[:, 3] == 2) / total, rel=0.2)
+    assert shares["zone"] == pytest.approx(4.0 * np.var(X[:, 3] == NORTH) / total, rel=0.2)
     assert shares["km"] == pytest.approx(0.25 * np.var(X[:, 5]) / total, rel=0.2)
     assert all(item.error < 0.2 for item in found)
 
@@ -173,10 +180,10 @@ def test_the_worst_segment_is_found_with_its_lean():
     columns = columns_of(Known(TABLE), X)
     mean = np.zeros(600)
     y = rng.standard_normal(600)
-    y[X[:, 3] == 2] += 3.0  # north
+    y[X[:, 3] == NORTH] += 3.0
     worst = segments(judged(X, y, mean), 0, columns)
     assert worst[0].name == "zone: north"
-    assert worst[0].rows == int((X[:, 3] == 2).sum())
+    assert worst[0].rows == int((X[:, 3] == NORTH).sum())
     assert worst[0].bias == pytest.approx(3.0, abs=0.3)
     assert worst[0].ratio > 1.5
     assert worst[0].worse > 3

@@ -55,9 +55,8 @@ class Column:
         Of a part of a date that two inputs tell, the cosine and the sine: which.
     missing : int or None
         The input that is one where the value is missing.
-    unseen : int or None
-        Of a category: the code of levels that were not seen in the fit, the last of ``levels``; codes above it are one
-        more than places.
+    described : spngp.columns.Column or None
+        Of a category: what knows its codes. The last of ``levels`` stands for all that were not seen in the fit.
     """
 
     name: str
@@ -70,7 +69,7 @@ class Column:
     whole: bool = False
     circle: str = ""
     missing: int | None = None
-    unseen: int | None = None
+    described: Described | None = None
 
     @property
     def title(self) -> str:
@@ -92,10 +91,14 @@ class Column:
             _, steps, _, first = _CIRCLES[self.circle]
             turn = np.arctan2(X[:, self.inputs[1]], X[:, self.inputs[0]]) / (2.0 * np.pi) % 1.0
             return (np.floor(steps * turn + 1e-9) + first) % steps
-        codes = X[:, self.inputs[0]]
-        if self.unseen is not None:
-            return np.where(codes == self.unseen, len(self.levels) - 1.0, codes - (codes > self.unseen))
-        return codes - (self.first if self.levels else 0)
+        values = X[:, self.inputs[0]]
+        if self.described is None:
+            return values - (self.first if self.levels else 0)
+        codes, of_row = np.unique(values, return_inverse=True)
+        found = [None if np.isnan(code) else self.described.level_of(float(code)) for code in codes]
+        place = {level: float(i) for i, level in enumerate(self.described.levels)}
+        places = [np.nan if np.isnan(c) else place.get(f or "", len(place)) for c, f in zip(codes, found, strict=True)]
+        return np.array(places)[of_row]
 
     def text(self, value: float, digits: int = 4) -> str:
         """A value in words: a level, a date, or a number without its unit; a dash for a missing one."""
@@ -178,7 +181,7 @@ def _of_table(column: Described, inputs: tuple[int, ...]) -> list[Column]:
         *others, last = inputs
         inputs, missing = tuple(others), [Column(f"{name}: missing", "ordered", (last,), ("no", "yes"), part=True)]
     if column.kind == "category":
-        return [Column(name, "category", inputs, (*levels, _UNSEEN), unseen=column.unseen)]
+        return [Column(name, "category", inputs, (*levels, _UNSEEN), described=column)]
     if column.kind == "date":
         found = _of_date(name, column.parts, inputs)
     elif column.kind == "ordinal":
@@ -230,10 +233,9 @@ def _side(column: Column, low: float, high: float) -> list[str]:
     if not below and not above:
         return []
     if column.levels:
-        above = len(column.levels) if column.unseen is None else column.unseen  # codes from there on are one higher
-        codes = [place + column.first + (place >= above) for place in range(len(column.levels))]
-        inside = [level for code, level in zip(codes, column.levels, strict=True) if low < code <= high]
-        inside = [level for level in inside if level != _UNSEEN]
+        inside = [level for place, level in enumerate(column.levels, column.first) if low < place <= high]
+        if column.described is not None:
+            inside = [text.name(level) for level in column.described.levels_between(low, high)]
         more = f" and {len(inside) - 8} more" if len(inside) > 8 else ""
         return [f"{column.name}: {', '.join(inside[:8])}{more}"] if inside else []
     if below and above:
