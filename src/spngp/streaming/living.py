@@ -100,6 +100,8 @@ class Living:
     curvatures : tuple
         For each output and kernel, the curvature of the log evidence at the tied parameters; empty if unknown.
     events : tuple of Event
+    since : int
+        Number of the row at which many regions began to drift, the last time they did; 0 if they never did.
     log_prior : float
         Log of the prior probability of the alternatives that are left, of those that were learnt.
     tiling : bool
@@ -122,6 +124,7 @@ class Living:
     n_learnt: int
     curvatures: tuple[tuple[Array, ...], ...]
     events: tuple[Event, ...]
+    since: int
     log_prior: float
     tiling: bool
     shape: ShapeCell

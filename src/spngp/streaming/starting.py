@@ -42,12 +42,16 @@ _IMPROBABLE = 0.01  # probability of all alternatives together that are left out
 
 
 def start(
-    learnt: Learnt, numbers: Indices | None = None, n_ever: int | None = None, events: tuple[Event, ...] = ()
+    learnt: Learnt,
+    numbers: Indices | None = None,
+    n_ever: int | None = None,
+    events: tuple[Event, ...] = (),
+    since: int = 0,
 ) -> Living:
     """A living model from what a fit has learnt, or from what :func:`freeze` has made.
 
-    ``numbers``, ``n_ever`` and ``events`` are those of a model that was learnt again; by default rows have the numbers
-    0, 1, 2, …
+    ``numbers``, ``n_ever``, ``events`` and ``since`` are those of a model that was learnt again; by default rows have
+    the numbers 0, 1, 2, …
     """
     n = learnt.Y.shape[0]
     if learnt.upkeep is not None:
@@ -88,6 +92,7 @@ def start(
         n_learnt=n,
         curvatures=(),
         events=events,
+        since=since,
         log_prior=log_prior,
         tiling=tiles(index),
         shape=ShapeCell(Shaped(tuple(learnt.noise_shapes), n, doubted)),
@@ -143,6 +148,7 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
         n_learnt=upkeep.n_learnt,
         curvatures=tuple(tuple(gps) for gps in upkeep.curvatures),
         events=tuple(upkeep.events),
+        since=upkeep.since,
         log_prior=upkeep.log_prior,
         tiling=tiles(index),
         shape=ShapeCell(Shaped(tuple(learnt.noise_shapes), *upkeep.shaped)),
@@ -302,6 +308,7 @@ def _upkeep(living: Living) -> Upkeep:
         numbers=np.array(log.numbers.values),
         n_ever=log.n_ever,
         n_learnt=living.n_learnt,
+        since=living.since,
         log_prior=living.log_prior,
         seen_noise=np.array(log.noise.values),
         tied_noise=sorted(living.tied_noise),
