@@ -17,9 +17,9 @@ from spngp.learning.doubt import judge, noise_beyond_reach
 from spngp.learning.screening import DOUBTED
 from spngp.network import Leaf, Node, Product, Sum
 from spngp.streaming.conditioned import left_out
+from spngp.streaming.freezing import bare_network
 from spngp.streaming.living import Living, next_revision
 from spngp.streaming.regions import LivingExpert, LivingRegion
-from spngp.streaming.starting import bare_network
 from spngp.streaming.updating import conditioned_again
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp.box import Box
 from spngp.learning import Learnt
 from spngp.learning.upkeep import Event
 from spngp.network import Sum
@@ -179,3 +180,9 @@ def _cuts(index: Index, top: int) -> bool:
 def located(regions: tuple[LivingRegion, ...]) -> dict[int, tuple[int, int]]:
     """For each leaf, its region and its place there."""
     return {expert.leaf: (i, j) for i, region in enumerate(regions) for j, expert in enumerate(region.experts)}
+
+
+def announced(living: Living, kind: str, reason: str, box: Box = Box.EVERYWHERE) -> tuple[Event, ...]:
+    """The events with one more; the oldest of very many are left out."""
+    most = 1000
+    return (*living.events, Event(rows=living.log.n_ever, kind=kind, reason=reason, box=box))[-most:]

@@ -20,9 +20,8 @@ from spngp.learning.upkeep import Event
 from spngp.network import Leaf
 from spngp.streaming.conditioned import known_to_be_seen
 from spngp.streaming.index import Index
-from spngp.streaming.living import Living, located
+from spngp.streaming.living import Living, announced, located
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion, Margin, no_surprises
-from spngp.streaming.starting import announced
 from spngp.streaming.updating import conditioned_again
 from spngp.structure import Compact, Partition, Region, build_network
 from spngp.structure.context import Reach, nearest, squared_distances

@@ -31,10 +31,10 @@ from scipy.stats import chi2
 from spngp._support.types import Array
 from spngp.learning import Learnt, Plan
 from spngp.learning.upkeep import Event
-from spngp.streaming.living import Living
+from spngp.streaming.living import Living, announced
 from spngp.streaming.local import cut, learn_region_again, see_less
 from spngp.streaming.regions import LivingRegion
-from spngp.streaming.starting import announced, start
+from spngp.streaming.starting import start
 from spngp.streaming.updating import with_surprises
 
 GROWTH = 0.5  # of the rows learnt from: a small model, or a region, is learnt again when so many have come
