@@ -36,10 +36,17 @@ def next_revision() -> int:
 
 
 class Lineage:
-    """The versions of a model that cells may be shared by: in all of them, a number stands for the same row."""
+    """The versions of a model that cells may be shared by: in all of them, a number stands for the same row.
+
+    Attributes
+    ----------
+    looked : tuple, optional
+        What a region saw when it last looked at rows that came, and what it was asked.
+    """
 
     def __init__(self, n_ever: int) -> None:
         self._n_ever, self._lock = n_ever, threading.Lock()
+        self.looked: tuple[tuple[Any, ...], Indices] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Lineage, (-1,)  # a copy's rows are its own

@@ -79,7 +79,7 @@ def look_after(living: Living, touched: Iterable[int], n_came: int, learner: Lea
         return start(learnt, np.array(log.numbers.values), log.n_ever, events, _since(living, reason))
     if living.n_learnt <= SMALL * living.base.block_size:
         return living
-    for i in sorted(touched, reverse=True):  # parts of a region that is cut take its place: those before it stay
+    for i in touched:
         living = _look_after_region(living, i, learner)
     return living
 
