@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from spngp.network import Box, Leaf, Split, Sum
-from spngp.streaming.starting import bare_network
+from spngp.streaming.freezing import bare_network
 
 
 class Naive:

@@ -43,6 +43,8 @@ class Upkeep:
         How many rows have come, forgotten ones included.
     n_learnt : int
         Rows that everything was last learnt from.
+    since : int
+        Number of the row at which many regions began to drift, the last time they did; 0 if they never did.
     log_prior : float
         Log of the prior probability of the alternatives that are left, of those that were learnt.
     seen_noise : ndarray
@@ -70,6 +72,7 @@ class Upkeep:
     numbers: Indices
     n_ever: int
     n_learnt: int
+    since: int
     log_prior: float
     seen_noise: Array
     tied_noise: list[tuple[int, float]]

@@ -76,8 +76,14 @@ def seen_numbers(living: Living, region: LivingRegion, told: int = 0) -> Indices
     start = int(np.searchsorted(numbers, told)) if told else 0
     if start == numbers.size:
         return numbers[:0]
+    key = (region.box, region.reach, told, log.n_ever, living.revision)
+    last = living.lineage.looked  # experts of a region ask one after the other
+    if last is not None and last[0] == key:
+        return last[1]
     seen = region.reach.sees(region.box, log.W.values[start:], living.base.scales)
-    return numbers[start:][seen]
+    found = numbers[start:][seen]
+    living.lineage.looked = (key, found)
+    return found
 
 
 def known_to_be_seen(living: Living, region: LivingRegion) -> Indices:

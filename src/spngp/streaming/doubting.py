@@ -17,18 +17,24 @@ from spngp.learning.doubt import judge, noise_beyond_reach
 from spngp.learning.screening import DOUBTED
 from spngp.network import Leaf, Node, Product, Sum
 from spngp.streaming.conditioned import left_out
+from spngp.streaming.freezing import bare_network
 from spngp.streaming.living import Living, next_revision
 from spngp.streaming.regions import LivingExpert, LivingRegion
-from spngp.streaming.starting import bare_network
 from spngp.streaming.updating import conditioned_again
 
 
-def judged(living: Living, touched: Iterable[int], n_jobs: int | None = None) -> Living:
-    """With verdicts on all later outputs of the regions that were touched, and exact given these."""
+def judged(living: Living, touched: Iterable[int], n_jobs: int | None = None, n_came: int | None = None) -> Living:
+    """With verdicts on all later outputs of the regions that were touched, and exact given these.
+
+    ``n_came`` is the number of rows that have just come, if that is all that has happened.
+    """
     if not living.base.doubts_outliers:
         return living
     doubts = dict(living.doubts)
-    beyond = _beyond_reach(living)
+    nothing = (
+        n_came is not None and not doubts and not (np.abs(living.log.Z.values[-n_came:]) > living.base.reach).any()
+    )
+    beyond = {} if nothing else _beyond_reach(living)
     regions = set(touched)
     for number, _ in beyond.keys() ^ {key for key in doubts if _is_beyond(living, key)}:
         if number >= living.first_later:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp.box import Box
 from spngp.learning import Learnt
 from spngp.learning.upkeep import Event
 from spngp.network import Sum
@@ -35,10 +36,17 @@ def next_revision() -> int:
 
 
 class Lineage:
-    """The versions of a model that cells may be shared by: in all of them, a number stands for the same row."""
+    """The versions of a model that cells may be shared by: in all of them, a number stands for the same row.
+
+    Attributes
+    ----------
+    looked : tuple, optional
+        What a region saw when it last looked at rows that came, and what it was asked.
+    """
 
     def __init__(self, n_ever: int) -> None:
         self._n_ever, self._lock = n_ever, threading.Lock()
+        self.looked: tuple[tuple[Any, ...], Indices] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Lineage, (-1,)  # a copy's rows are its own
@@ -100,6 +108,8 @@ class Living:
     curvatures : tuple
         For each output and kernel, the curvature of the log evidence at the tied parameters; empty if unknown.
     events : tuple of Event
+    since : int
+        Number of the row at which many regions began to drift, the last time they did; 0 if they never did.
     log_prior : float
         Log of the prior probability of the alternatives that are left, of those that were learnt.
     tiling : bool
@@ -122,6 +132,7 @@ class Living:
     n_learnt: int
     curvatures: tuple[tuple[Array, ...], ...]
     events: tuple[Event, ...]
+    since: int
     log_prior: float
     tiling: bool
     shape: ShapeCell
@@ -176,3 +187,9 @@ def _cuts(index: Index, top: int) -> bool:
 def located(regions: tuple[LivingRegion, ...]) -> dict[int, tuple[int, int]]:
     """For each leaf, its region and its place there."""
     return {expert.leaf: (i, j) for i, region in enumerate(regions) for j, expert in enumerate(region.experts)}
+
+
+def announced(living: Living, kind: str, reason: str, box: Box = Box.EVERYWHERE) -> tuple[Event, ...]:
+    """The events with one more; the oldest of very many are left out."""
+    most = 1000
+    return (*living.events, Event(rows=living.log.n_ever, kind=kind, reason=reason, box=box))[-most:]

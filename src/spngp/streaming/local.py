@@ -20,9 +20,8 @@ from spngp.learning.upkeep import Event
 from spngp.network import Leaf
 from spngp.streaming.conditioned import known_to_be_seen
 from spngp.streaming.index import Index
-from spngp.streaming.living import Living, located
+from spngp.streaming.living import Living, announced
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion, Margin, no_surprises
-from spngp.streaming.starting import announced
 from spngp.streaming.updating import conditioned_again
 from spngp.structure import Compact, Partition, Region, build_network
 from spngp.structure.context import Reach, nearest, squared_distances
@@ -103,14 +102,21 @@ def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Ev
         for top in index.tops(old.box, leaves):
             outputs = index.entries[top].node.outputs
             index = index.replaced(top, network if outputs == network.outputs else network.children[outputs[0]])
-        others = {expert.leaf for region in living.regions for expert in region.experts}
-        leaves = sorted(set(index.leaves()) - others)
-    parts = _parts(living, old, index, leaves)
-    regions = (*living.regions[:i], *parts, *living.regions[i + 1 :])
+        new = range(len(living.index.entries), len(index.entries))
+        leaves = [leaf for leaf in new if not index.entries[leaf].children]
+    first, *others = _parts(living, old, index, leaves)
+    # the first part takes the place of the region, others follow at the end: all other regions stay where they are
+    regions = (*living.regions[:i], first, *living.regions[i + 1 :], *others)
+    changed = [i, *range(len(living.regions), len(regions))]
+    where = dict(living.where)
+    for expert in old.experts:
+        del where[expert.leaf]
+    for j in changed:
+        where |= {expert.leaf: (j, at) for at, expert in enumerate(regions[j].experts)}
     values = np.concatenate([living.values, np.zeros(len(index.entries) - living.values.size)])
-    living = replace(living, index=index, values=values, regions=regions, where=located(regions), events=events)
-    living = conditioned_again(living, {j: regions[j] for j in range(i, i + len(parts))}, plan.n_jobs)
-    return _with_noise(living, range(i, i + len(parts)))
+    living = replace(living, index=index, values=values, regions=regions, where=where, events=events)
+    living = conditioned_again(living, {j: regions[j] for j in changed}, plan.n_jobs)
+    return _with_noise(living, changed)
 
 
 def _leaves_in_place(old: LivingRegion, experts: Experts, root: Region) -> dict[int, Leaf] | None:
@@ -199,7 +205,7 @@ def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int]) -
     return tuple(parts)
 
 
-def _with_noise(living: Living, changed: range) -> Living:
+def _with_noise(living: Living, changed: list[int]) -> Living:
     """With the noise of rows in changed regions, as other regions see it from now on."""
     for i in changed:
         region = living.regions[i]

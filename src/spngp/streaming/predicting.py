@@ -12,9 +12,9 @@ from spngp.network import Leaf
 from spngp.network.prediction import Components, Routed, gathered
 from spngp.noise import NoiseShape
 from spngp.streaming.conditioned import predicted
+from spngp.streaming.freezing import frozen_own, frozen_seen
 from spngp.streaming.living import Living
 from spngp.streaming.shapes import shapes_of_leaves
-from spngp.streaming.starting import frozen_own, frozen_seen
 
 _LEAST_LOG_WEIGHT = math.log(LEAST_WEIGHT)
 

@@ -1,4 +1,8 @@
-"""The shape of the noise of a living model, learnt again when rows or outputs in doubt have grown by half."""
+"""The shape of the noise of a living model, learnt again when rows or outputs in doubt have grown by half.
+
+After many regions have drifted, it is learnt from the rows since then, and its variance with it: experts weigh all rows
+that they remember by one noise variance, but a new observation has the noise of the present.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from spngp.streaming.living import Living, Shaped
 
 _GROWTH = 1.5  # times as many rows, or outputs in doubt, as when the shape was last learnt
 _ROWS_IN_ALL = 6000  # rows that it is learnt from, about
+_ROWS_SINCE = 600  # the same for rows since a drift, of which each region has few
+_FEWEST = 50  # rows since a drift from which the shape of the noise can be learnt
 _LEAST_PROBABILITY = 0.05  # of an expert that is asked, as a share of the most probable one's in its region
 
 
@@ -25,11 +31,12 @@ def current_shapes(living: Living, n_jobs: int | None = None) -> tuple[NoiseShap
     learns = living.base.learns_noise_shape
     if not (learns or (living.base.doubts_outliers and (n_doubted or known.n_doubted))):
         return known.shapes
-    grown = learns and living.log.n > _GROWTH * known.n_rows
+    n_rows = _count(living)
+    grown = learns and not known.n_rows / _GROWTH <= n_rows <= _GROWTH * known.n_rows
     more_doubts = n_doubted != known.n_doubted and not known.n_doubted < n_doubted <= _GROWTH * known.n_doubted
     if grown or more_doubts:
         shapes = tuple(_learnt(living, k) for k in range(living.n_outputs))
-        known = living.shape.content = Shaped(shapes, living.log.n, n_doubted)
+        known = living.shape.content = Shaped(shapes, n_rows, n_doubted)
     return known.shapes
 
 
@@ -40,6 +47,13 @@ def shapes_of_leaves(living: Living, n_jobs: int | None = None) -> Callable[[int
     return lambda output, noise_variance: surprises.added_to(shapes[output], output, noise_variance)
 
 
+def _count(living: Living) -> int:
+    """Rows that the shape can be learnt from: all, or those since the drift if these are enough."""
+    n = living.log.n
+    later = n - int(np.searchsorted(living.log.numbers.values, living.since)) if living.since else n
+    return later if later >= _FEWEST else n
+
+
 def _learnt(living: Living, k: int) -> NoiseShape:
     """The shape of one output's noise, from the leave-one-out residuals of some regions."""
     reach = living.base.reach[k]
@@ -48,23 +62,27 @@ def _learnt(living: Living, k: int) -> NoiseShape:
     doubted = bool((np.abs(living.log.Z.values[living.log.positions(numbers), k]) <= reach).any())
     residuals: list[Array] = []
     n_rows = 0
+    since = living.since if _count(living) < living.log.n else 0
     for i in np.random.default_rng(0).permutation(len(living.regions)):
-        found = _residuals(living, int(i), k)
+        found = _residuals(living, int(i), k, since)
         residuals += found
         n_rows += sum(part.shape[1] for part in found[:1])
-        if n_rows >= _ROWS_IN_ALL:
+        if n_rows >= (_ROWS_SINCE if since else _ROWS_IN_ALL):
             break
     if not residuals or not (living.base.learns_noise_shape or doubted):
         return GAUSSIAN
     held_out = np.concatenate(residuals, axis=1)
     held_out = held_out[:, np.abs(held_out[0]) <= reach]
     if living.base.learns_noise_shape:
-        return learn_noise_shape(held_out, keeps_variance=not doubted)
+        return learn_noise_shape(held_out, keeps_variance=not doubted and not since)
     return gaussian_noise(held_out)
 
 
-def _residuals(living: Living, i: int, k: int) -> list[Array]:
-    """For each plausible expert of a region: residuals of its own rows, latent variances, noise variance and weight."""
+def _residuals(living: Living, i: int, k: int, since: int) -> list[Array]:
+    """For each plausible expert of a region: residuals of own rows, latent variances, noise variance and weight.
+
+    Of rows with the number ``since`` or a larger one.
+    """
     region = living.regions[i]
     experts = region.of_output(k)
     if not region.numbers.size:
@@ -78,7 +96,7 @@ def _residuals(living: Living, i: int, k: int) -> list[Array]:
         content = (given_seen if region.sees_beyond else given_own)(living, region, expert)
         gp = growing(content)
         left = LeftOut.of(gp)
-        own = np.isin(content.numbers, region.numbers)
+        own = np.isin(content.numbers, region.numbers[region.numbers >= since])
         residual = (left.alpha / left.precision)[own]
         latent = np.maximum(1.0 / left.precision - gp.noise, 0.0)[own]
         parts.append(np.stack(np.broadcast_arrays(residual, latent, expert.prior.noise_variance, weight)))

@@ -30,10 +30,11 @@ from scipy.stats import chi2
 
 from spngp._support.types import Array
 from spngp.learning import Learnt, Plan
-from spngp.streaming.living import Living
+from spngp.learning.upkeep import Event
+from spngp.streaming.living import Living, announced
 from spngp.streaming.local import cut, learn_region_again, see_less
 from spngp.streaming.regions import LivingRegion
-from spngp.streaming.starting import announced, start
+from spngp.streaming.starting import start
 from spngp.streaming.updating import with_surprises
 
 GROWTH = 0.5  # of the rows learnt from: a small model, or a region, is learnt again when so many have come
@@ -42,6 +43,7 @@ MEDIUM = 16  # regions' worth of rows of a set that is learnt again as a whole w
 WINDOW = 16  # outputs that drift is tested on
 RECENT = 32  # rows that a region which drifts may be learnt from alone
 FALSE_ALARMS = 1e-3  # probability of an alarm in a window, if nothing has changed
+_HAVE_DRIFTED = "have drifted"
 DRIFT = "the last"  # how the reason of an alarm begins
 _MOST_DRIFTING, _FEWEST_DRIFTING = 0.25, 4  # share and number of regions that drift before everything is learnt again
 _MOST_REGIONS = 4.0  # times as many as rows call for
@@ -73,10 +75,11 @@ def look_after(living: Living, touched: Iterable[int], n_came: int, learner: Lea
     if reason:
         log = living.log
         learnt = learner.learn_all(np.array(log.X.values), np.array(log.Y.values))
-        return start(learnt, np.array(log.numbers.values), log.n_ever, announced(living, "model", reason))
+        events = announced(living, "model", reason)
+        return start(learnt, np.array(log.numbers.values), log.n_ever, events, _since(living, reason))
     if living.n_learnt <= SMALL * living.base.block_size:
         return living
-    for i in sorted(touched, reverse=True):  # parts of a region that is cut take its place: those before it stay
+    for i in touched:
         living = _look_after_region(living, i, learner)
     return living
 
@@ -98,9 +101,23 @@ def _reason_for_all(living: Living, n_came: int, plan: Callable[[], Plan]) -> st
         event.box for event in living.events if event.rows > living.first_later and event.reason.startswith(DRIFT)
     }
     if len(drifted) >= max(_FEWEST_DRIFTING, _MOST_DRIFTING * len(living.regions)):
-        return f"{len(drifted)} of {len(living.regions)} regions have drifted"
+        return f"{len(drifted)} of {len(living.regions)} regions {_HAVE_DRIFTED}"
     crossed = math.frexp(living.arrived)[1] > math.frexp(max(living.arrived - n_came, 0))[1]  # a power of two
     return _misfit(living) if crossed and living.arrived >= _FEWEST_FOR_UNITS else ""
+
+
+def _alarms(living: Living) -> list[Event]:
+    """The alarms since everything was learnt."""
+    return [e for e in living.events if e.rows > living.first_later and e.reason.startswith(DRIFT)]
+
+
+def _since(living: Living, reason: str) -> int:
+    """The row at which drift began: at the first alarm, if everything is learnt again because of alarms.
+
+    Once all earlier rows are forgotten, nothing has drifted.
+    """
+    began = min(event.rows for event in _alarms(living)) if reason.endswith(_HAVE_DRIFTED) else living.since
+    return began if began > living.log.numbers.values[0] else 0
 
 
 def _misfit(living: Living) -> str:

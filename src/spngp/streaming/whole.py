@@ -16,7 +16,7 @@ def update(living: Living, X: Array, Y: Array, learner: Learner, n_jobs: int | N
     """The model with further rows, in the units of the user."""
     with one_blas_thread():
         touched = regions_of(living, X)
-        living = judged(updating.add(living, X, Y, n_jobs), touched, n_jobs)
+        living = judged(updating.add(living, X, Y, n_jobs), touched, n_jobs, X.shape[0])
         return look_after(living, touched, X.shape[0], learner)
 
 
