@@ -8,6 +8,7 @@ where they are: such outputs are gross errors.
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import binom
 from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier
@@ -67,6 +68,7 @@ _LEAST_RATIO = 2.0  # of distances from the median, from one side of the gap to 
 _LEAST_DISTANCE = 6.0  # standard deviations from the median, as far as the middle half of the rows shows them
 _LEAST_SURPRISE = 9.0  # nats: minus the log probability of such a gap, if the tail went on as it does before it
 _TOLD = 0.5  # share of suspects whose neighbours are suspects too: then they are where the inputs say
+_BY_CHANCE = 0.05  # probability below which that is no accident, whichever input shows it
 _FEWEST_FOR_TREE = 10  # suspects
 _MOST_OTHERS = 20_000  # rows that suspects are told from
 
@@ -117,6 +119,14 @@ def _beyond_a_gap(values: Array) -> Mask:
     return none
 
 
+def _chance(n_beside: int, count: int, n: int) -> float:
+    """Probability that so many of the neighbours of ``count`` random rows, two of each, are among them as well.
+
+    Two rows that are neighbours of each other count twice, so pairs are what is counted.
+    """
+    return float(binom.sf(-(-n_beside // 2) - 1, count, min(1.0, 2.0 * (count - 1) / (n - 1))))
+
+
 def _told_by_inputs(X: Array, suspects: Mask) -> bool:
     """Whether inputs tell which rows are suspects: a peak, a step or a rare level, not errors."""
     rng = np.random.default_rng(0)
@@ -135,8 +145,8 @@ def _told_by_inputs(X: Array, suspects: Mask) -> bool:
     for view in views:
         neighbours = NearestNeighbors(n_neighbors=3).fit(view)
         nearest = neighbours.kneighbors(view[places], return_distance=False)
-        beside = [suspects[own[own != i]][:2].mean() for i, own in zip(places, nearest, strict=True)]
-        if float(np.mean(beside)) >= _TOLD:
+        beside = [int(suspects[own[own != i]][:2].sum()) for i, own in zip(places, nearest, strict=True)]
+        if sum(beside) >= _TOLD * 2 * count and _chance(sum(beside), count, rows.size) * len(views) < _BY_CHANCE:
             return True
     if count < _FEWEST_FOR_TREE:
         return False
