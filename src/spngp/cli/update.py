@@ -27,8 +27,9 @@ def update(
 ) -> None:
     """Add rows to a model, exactly, and save it.
 
-    With --follow, lines of CSV with a header or of JSON are predicted one by one, and added if they have a target: mean
-    and standard deviation go out, in the form in which rows came in. The model is saved at the end of the input.
+    With --follow, lines of CSV with a header, or of JSON, are predicted one by one, and added if they have a target.
+
+    A mean and a standard deviation go out for each, in the form in which rows came in; the model is saved at the end.
     """
     import time
 
