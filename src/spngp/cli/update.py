@@ -27,8 +27,9 @@ def update(
 ) -> None:
     """Add rows to a model, exactly, and save it.
 
-    With --follow, lines of CSV with a header or of JSON are predicted one by one, and added if they have a target: mean
-    and standard deviation go out, in the form in which rows came in. The model is saved at the end of the input.
+    With --follow, each line of CSV or JSON is predicted, the prediction printed, and the line added if it has a target.
+
+    The model is saved at the end of the input.
     """
     import time
 
