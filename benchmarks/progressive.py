@@ -18,7 +18,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reporting import names, parser, print_head, print_row, run
+import reporting
+from reporting import names, parser, print_head, print_row
 from spngp import SPNGPRegressor, datasets, metrics
 from spngp._support.types import Array
 
@@ -130,4 +131,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    reporting.run(main)

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from reporting import counts, names, parser, print_head, print_row, run
+import reporting
+from reporting import counts, names, parser, print_head, print_row
 from spngp import SPNGPRegressor
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array
@@ -169,4 +170,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    reporting.run(main)

@@ -150,7 +150,10 @@ def test_numbers_of_other_types():
         ([f"id{i}" for i in range(30)], "column 'c' has 30 levels in 30 rows: it looks like an identifier"),
         (["y" * 2000, "x"] * 15, "column 'c' holds a text of 2,000 characters, a level has at most 1,000"),
         ([np.inf] * 30, "X must not contain infinity, got inf in column 'c', row 0"),
-        ([0] * 29 + [10**400], "X must fit into double precision, got an integer of 401 digits in column 'c'"),
+        (
+            np.array([0] * 29 + [10**400], dtype=object),
+            "X must fit into double precision, got an integer of 401 digits in column 'c'",
+        ),
         ([1 + 2j] * 30, "Complex data not supported"),
     ],
 )

@@ -22,7 +22,7 @@ from spngp.estimators.fitting import learn_rows
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
-from spngp.estimators.table_inputs import dense, described, encoded, refuse_lacking
+from spngp.estimators.table_inputs import dense, described, encoded
 from spngp.estimators.targets import check_target, transformed, transforms_for
 from spngp.learning import Learnt
 from spngp.network import Node, prediction
@@ -79,10 +79,7 @@ class NetworkModel(Regressor):
             validate_data(self, X, reset=False, skip_check_array=True)
         elif self.columns_.is_plain:
             return super()._checked_inputs(X, reset=False)
-        rows = encoded(X, self.columns_)
-        if y is not None:
-            refuse_lacking(rows, self.columns_)
-        return rows
+        return encoded(X, self.columns_, complete=y is not None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
@@ -208,7 +205,6 @@ class NetworkModel(Regressor):
         if rows.shape[0] < 2:
             raise ValueError(f"X must have at least 2 rows to compare, got {rows.shape[0]}")
         names = now.columns_.input_names
-        names = names if len(names) == rows.shape[1] else [f"x{j}" for j in range(rows.shape[1])]
 
         def predict(some: Array) -> Array:
             mixture = now._mixture(now._complete(some), latent=False)

@@ -50,10 +50,18 @@ def described(X: Any, y: Any, declared: Mapping[str, Any] | None, unknown: str) 
     return columns
 
 
-def encoded(X: Any, columns: InputColumns) -> Array:
-    """Rows of inputs for a table, or an array of them as it is; NaN for what was never missing in the fit."""
-    if as_table(X) is not None:
-        return columns.encode(X)
+def encoded(X: Any, columns: InputColumns, complete: bool) -> Array:
+    """Rows of inputs for a table, or an array of them as it is; NaN for what was never missing in the fit.
+
+    If rows must be ``complete``, such a NaN is an error.
+    """
+    rows = columns.encode(X) if as_table(X) is not None else _as_inputs(X, columns)
+    if complete:
+        _refuse_lacking(rows, columns)
+    return rows
+
+
+def _as_inputs(X: Any, columns: InputColumns) -> Array:
     rows, names = as_floats(X, "X"), columns.input_names
     if rows.ndim != 2 or np.isinf(rows).any():
         raise ValueError(f"X must be a table, or rows of finite numbers, got an array of shape {rows.shape}")
@@ -65,7 +73,7 @@ def encoded(X: Any, columns: InputColumns) -> Array:
     return rows
 
 
-def refuse_lacking(rows: Array, columns: InputColumns) -> None:
+def _refuse_lacking(rows: Array, columns: InputColumns) -> None:
     """Raise an error if an input is NaN."""
     lacking = np.isnan(rows)
     if lacking.any():
