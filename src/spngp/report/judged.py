@@ -86,7 +86,7 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         plain = described is None or described.is_plain
         if plain and columns is not None and expected is not None and list(columns) != list(expected):
             raise ValueError(f"X must have the columns {list(expected)} the model was fitted on, got {list(columns)}")
-        X = as_rows(X, "X") if described is None or plain else encoded(X, described)
+        X = as_rows(X, "X") if described is None or plain else encoded(X, described, complete=False)
         Y = as_outputs(y, X.shape[0], "y", missing=True)
         if Y.shape[1] != model.n_outputs_:
             raise ValueError(f"y must have the model's {model.n_outputs_} outputs, got {Y.shape[1]}")
