@@ -77,6 +77,7 @@ RUNS = {
         Run("--parts nothing,leak --from-nothing 40 --window 520", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d"),
     ],
     "stages": [Run("--rows 300 --max-leaf-size 100 --threads 1", r"experts \| \d+ (.*\n)*.*regions of \d+ rows")],
+    "validation": [Run("--sets yacht --choices default,SE --splits 1", r"yacht \| \d+ \| -?\d.*/", ("yacht",))],
 }
 
 

@@ -562,3 +562,12 @@ def test_bad_data_is_refused_by_name(X, y, named):
 def test_bad_noise_is_refused_by_name(noise):
     with pytest.raises((ValueError, TypeError), match="noise_variance"):
         ExactGP(SquaredExponential(), noise)
+
+
+@pytest.mark.parametrize("kernel", [SquaredExponential([0.7, 1.3]), SquaredExponential(1.0) + Linear(0.4, 0.2)])
+def test_the_evidence_alone_is_the_same(kernel):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((25, 2)), rng.standard_normal(25)
+    evidence = evidence_of(kernel, X, y)
+    values = kernel.parameters.values
+    assert evidence.value(values, 0.3) == pytest.approx(evidence(values, 0.3)[0], abs=1e-10)

@@ -1,0 +1,48 @@
+"""A surprise costs nats, not thousands of them; everything else stays as it is."""
+
+import numpy as np
+import pytest
+
+from spngp import SPNGPRegressor
+from spngp.kernels import SquaredExponential
+from spngp.learning.surprises import Surprises, surprise_variances
+from spngp.network import Leaf, Split
+from spngp.noise import GAUSSIAN
+
+
+def test_a_shape_with_surprises():
+    surprises = Surprises(np.array([100, 400]), np.array([0.5, 0.2]))
+    shape = surprises.added_to(GAUSSIAN, 0, 0.01)
+    assert shape.weights == pytest.approx((1 - 1 / 200, 1 / 200))
+    assert shape.factors == pytest.approx((1.0, 50.0))
+    assert surprises.added_to(GAUSSIAN, 1, 4.0).factors == (1.0, 1.0)  # never nearer than the noise
+    assert surprises.added_to(GAUSSIAN, 0, 0.0) == GAUSSIAN
+    assert Surprises(np.array([100]), None).added_to(GAUSSIAN, 0, 0.01) == GAUSSIAN
+
+
+def test_the_usual_noise_is_that_of_all_rows():
+    network = Split(
+        0, [0.0], [Leaf(SquaredExponential(), noise_variance=0.01), Leaf(SquaredExponential(), noise_variance=0.03)]
+    )
+    X = np.array([[-1.0], [-2.0], [-3.0], [1.0]])
+    posterior = network.condition(X, np.zeros(4))
+    assert surprise_variances(posterior, np.ones(1)) == pytest.approx(25 * (3 * 0.01 + 0.03) / 4)
+    assert surprise_variances(posterior, np.array([0.1])) == pytest.approx(0.01)  # at most that of the output
+
+
+def test_a_wrong_output_in_a_quiet_region_costs_little():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    y = np.sin(3 * X[:, 0]) + np.where(X[:, 1] > 0, 0.3, 0.001) * rng.standard_normal(300)
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    at = np.array([[0.2, -0.5]])
+    mixture = model.predict_dist(at)
+    truth = np.sin(0.6)
+    assert mixture.logpdf([truth + 2.0]) > -25.0
+    low, high = mixture.interval(0.9)
+    assert high - low < 0.3
+    # the noise that is told is that of the others
+    assert model.predict_noise(at)[0] < mixture.std[0]
+    exact = SPNGPRegressor(random_state=0, noise_shape="gaussian").fit(X, y).predict_dist(at)
+    np.testing.assert_allclose(exact.mean, mixture.mean, rtol=1e-9)
+    assert exact.std[0] < mixture.std[0]
