@@ -3,7 +3,7 @@
     SPNGP_DATA=../shared/data python benchmarks/validation.py --sets yacht,energy --choices default,SE --splits 3
 
 Every split takes the training rows of a split of ``accuracy.py`` and holds out a fifth of them. Choices: default
-arguments; one kernel alone (SE, Matérn-3/2, Matérn-1/2) or one of the default sums; leaves of 1,000 rows with overlap 1;
+arguments; one kernel alone (SE, Matérn-3/2, Matérn-1/2) or one of the default sums; leaves of 1,000 rows, overlap 1;
 another floor of the noise, in standard deviations of y up to 1,000 rows. Cells: NLPD / RMSE / share of 95 % intervals
 that hold / CPU seconds to fit.
 """

@@ -86,8 +86,7 @@ class ExactGP(Prior):
     @property
     def shape_of_rows(self) -> tuple[int, int]:
         """Rows and columns of what it was conditioned on, context included."""
-        n, d = self._X.shape
-        return n, d
+        return self._X.shape[0], self._X.shape[1]
 
     @property
     def rows_seen(self) -> tuple[Array, Array]:
@@ -327,8 +326,7 @@ class ExactGP(Prior):
 
     def sample(self, X: Any, n_samples: int, random_state: RandomState = None, latent: bool = False) -> Array:
         """Joint samples over the rows of X, shape (n, n_samples)."""
-        n_samples = as_count(n_samples, "n_samples", 0)
-        mean, covariance = self.joint(X, latent)
+        n_samples, (mean, covariance) = as_count(n_samples, "n_samples", 0), self.joint(X, latent)
         normal = as_generator(random_state).standard_normal((n_samples, mean.size)).T
         return mean[:, np.newaxis] + square_root(covariance) @ normal
 
