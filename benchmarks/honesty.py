@@ -39,13 +39,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few fits of each kind, in a minute or two")
     parser.add_argument("--sets", type=int, default=100, help="data sets of each kind in the section on coverage")
     parser.add_argument("--seeds", type=int, default=3, help="seeds in the sections on noise and errors")
+    parser.add_argument("--most-rows", type=int, default=10_000, help="leave out larger sets (coverage, errors)")
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()
     if unknown := set(arguments.sections) - set(SECTIONS):
         raise SystemExit(f"honesty.py: sections must be of {', '.join(SECTIONS)}, got {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds)
+    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds, arguments.most_rows)
     lines = [
         "# Honesty",
         "",

@@ -22,9 +22,12 @@ class Settings:
         Data sets of each kind and shape in the section on coverage.
     seeds : int
         Seeds in other sections.
+    most_rows : int
+        Larger sets are left out of the sections on coverage and errors.
     """
 
     quick: bool = False
     n_jobs: int | None = None
     sets: int = 100
     seeds: int = 3
+    most_rows: int = 10_000
