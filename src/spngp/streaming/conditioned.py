@@ -48,7 +48,7 @@ def predicted(living: Living, region: LivingRegion, expert: LivingExpert, at: Ar
     gp, mean, variance = before.given_and_predicting(rows.X, rows.y, rows.noise, at)
     numbers = np.concatenate([content.numbers, rows.numbers])
     cell.content = Conditioned(gp, numbers, n_ever, living.revision, content.left_out)
-    living.memory.keep(cell, gp.factor.nbytes - before.factor.nbytes)
+    living.memory.keep(cell)
     return mean, variance
 
 
@@ -110,9 +110,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
     if content is None or thawed is None:
         rows = _rows(living, region, expert, wanted(0))
         gp, numbers, remains = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise), rows.numbers, None
-        before = 0
     else:
-        before = cell.nbytes
         gp, numbers, remains = thawed, content.numbers, content.left_out
         if content.revision != living.revision or content.told > n_ever:
             gp, numbers, changed = _revised(living, region, expert, gp, numbers, context=context)
@@ -123,7 +121,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
             numbers = np.concatenate([numbers, rows.numbers])
     content = Conditioned(gp, numbers, n_ever, living.revision, remains)
     cell.content = content
-    living.memory.keep(cell, gp.factor.nbytes - before)
+    living.memory.keep(cell)
     return content
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from spngp._support.memory import GIGABYTE, Budget
 from spngp.streaming.regions import Cell
@@ -23,8 +23,8 @@ class FactorMemory:
 
     def __init__(self, limit: float) -> None:
         self._limit = limit  # bytes
-        self._cells: WeakSet[Cell] = WeakSet()
-        self._held = 0.0  # bytes, at most
+        self._noted: WeakKeyDictionary[Cell, int] = WeakKeyDictionary()  # bytes, in the order in which cells came
+        self._held = 0.0  # bytes, at most: cells that are gone are forgotten when there is no more room
         self._lock = threading.Lock()
         self._random = random.Random(0)
 
@@ -37,14 +37,14 @@ class FactorMemory:
     def __reduce__(self) -> tuple[Any, ...]:
         return FactorMemory, (self._limit,)
 
-    def keep(self, cell: Cell, added: int) -> None:
-        """Note that a cell holds so many bytes more."""
+    def keep(self, cell: Cell) -> None:
+        """Note what a cell holds now."""
         with self._lock:
-            self._cells.add(cell)
-            self._held += added
+            self._held += cell.nbytes - self._noted.get(cell, 0)
+            self._noted[cell] = cell.nbytes
             if self._held <= self._limit:
                 return
-            cells = [other for other in self._cells if other.nbytes]
+            cells = [other for other in self._noted if other.nbytes]
             self._held = float(sum(other.nbytes for other in cells))
             if self._held <= self._limit:
                 return
@@ -55,3 +55,4 @@ class FactorMemory:
                 if other is not cell or self._held > self._limit:
                     self._held -= other.nbytes
                     other.content = None
+                    self._noted[other] = 0
