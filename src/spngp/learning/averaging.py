@@ -38,11 +38,11 @@ def averaged_experts(
     experts: dict[int, list[FreeExpert]] = {}
     if not plan.averages or not tied.regions.is_leaf or tied.regions.rows.size > _MOST_ROWS:
         return experts
-    for k, (starts, gps) in enumerate(zip(tied.starts, tied.gps, strict=True)):
+    for k, (starts, gps, labels) in enumerate(zip(tied.starts, tied.gps, tied.labels, strict=True)):
         block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
-        alternatives = _alternatives(plan.labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
+        alternatives = _alternatives(labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
         if block[1].size > _MANY_ROWS:
             if not _hardly_anything(
                 [own for own in alternatives if own.weight > 1.0], gps, evenly(block, _MANY_ROWS // 2)

@@ -132,6 +132,7 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         negligible=_NEGLIGIBLE if free else 0.0,
         variances=None if plan.variances is None else plan.variances * plan.units.outputs.scale**2,
         tied=tied.gps,
+        labels=tied.labels,
     )
 
 
