@@ -14,7 +14,7 @@ from spngp.network.placement import log_path_weights, place, route
 
 DOUBTED = 5.0  # standard deviations from what the rest of the region predicts: an output comes into doubt
 _DOUBTED_AGAIN = 8.0  # the same, when a region is searched again without the outputs found before
-_FEWEST_SCREENED = 20  # rows of a region that is searched, at least
+_FEWEST_SCREENED = 10  # rows of a region that is searched, at least
 _LARGEST_SCREENED = 5000  # rows of a region that is searched, at most
 _LEAST_NOISE = (
     1.5  # times the noise variance's lower bound: below, a large residual means kernel misfit, not an outlier
