@@ -114,7 +114,10 @@ def scikit_learn(data: Drawn, seed: int) -> tuple[np.ndarray, ...]:
 
 
 def constant(data: Drawn, seed: int) -> tuple[np.ndarray, ...]:
-    """The same of Student's t around the mean: what n outputs say about the next if inputs say nothing."""
+    """The same of Student's t around the mean: all that n outputs say about the next if inputs say nothing.
+
+    It knows that noise is Gaussian and that inputs tell nothing, so of pure noise no model can know more.
+    """
     from scipy.stats import t
 
     n = data.y.size
@@ -167,6 +170,7 @@ def table(
 
 def coverage(settings: Settings) -> Iterator[str]:
     """How often intervals hold on small sets; NLPD and RMSE in units of the deviation of y."""
-    shapes = SHAPES[:1] if settings.quick else [shape for shape in SHAPES if shape[0] <= settings.most_rows]
+    asked = settings.shapes or SHAPES
+    shapes = SHAPES[:1] if settings.quick else [shape for shape in asked if shape[0] <= settings.most_rows]
     sets = 2 if settings.quick else settings.sets
     yield from table(KINDS, shapes, sets, list(MODELS), settings.n_jobs or 1)
