@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
@@ -11,6 +13,7 @@ from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 
 _FEW_ROWS = 100
+_TINY = float(np.finfo(float).tiny)
 _TOO_LITTLE = 0.01  # nats: where all is noise, a row misleads the others only about how much of it there is
 
 
@@ -26,8 +29,8 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
     candidates, nor are rows that ``among`` does not mark. Context is not used.
 
     Of n rows, none is more than √n standard deviations off, if it was among those that the variance was learnt from. So
-    of few rows, standard deviations are those that the other residuals show, and the limit is that of Student's t with
-    the same probability.
+    of few rows, unless ``among`` marks some that came later, standard deviations are those that the other residuals
+    show, and the limit is that of Student's t with the same probability.
     """
     own = gp._n_first
     square = gp._present_factor().leading(own)
@@ -42,7 +45,7 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
     kept = np.ones(own, dtype=bool)
     found: list[int] = []
     squares: list[float] = []
-    few = own <= _FEW_ROWS
+    few = among is None and own <= _FEW_ROWS
     if few:
         limit = float(student.isf(norm.sf(limit), own - 1))
 
@@ -50,7 +53,7 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
         """Squared residuals of the rows that are left, in units of their variances."""
         z2 = np.where(kept, alpha * alpha / diagonal, 0.0)
         if few:
-            z2 *= (kept.sum() - 1) / np.maximum(z2.sum() - z2, np.finfo(float).tiny)
+            z2 *= (kept.sum() - 1) / np.maximum(z2.sum() - z2, _TINY)
         return np.where(open_, z2, 0.0)
 
     if not (sizes() > limit * limit).any():  # the usual case: no candidates
@@ -65,9 +68,10 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
         column = P[:, i].copy()
         alpha_without = alpha - column * (alpha[i] / diagonal[i])
         diagonal_without = np.where(kept, diagonal - column * (column / diagonal[i]), 1.0)
-        before, now = (alpha**2 / diagonal)[kept].sum(), (alpha_without**2 / diagonal_without)[kept].sum()
+        before = float((alpha**2 / diagonal)[kept].sum()) + _TINY
+        now = float((alpha_without**2 / diagonal_without)[kept].sum()) + _TINY
         gain = float(np.log(diagonal_without / diagonal)[kept].sum())
-        gain += kept.sum() * float(np.log(before / now)) + _TOO_LITTLE if few else float(before - now)
+        gain += float(kept.sum()) * math.log(before / now) + _TOO_LITTLE if few else before - now
         if gain > 0.0:
             found.append(i)
             squares.append((alpha[i] / diagonal[i]) ** 2)

@@ -29,8 +29,10 @@ def spread_parts(
     """The experts with those of plausible parts replaced by draws, which keep the evidence of each.
 
     ``prior`` is the network of the experts. A part is plausible given the rows, which Y has without outputs in doubt.
-    The whole, which is no part, is left alone.
+    The whole, which is no part, is left alone, and so are all where settings are not averaged.
     """
+    if not plan.averages:
+        return experts
     probabilities: dict[tuple[Box, int], float] = {}
     keep = conditioning.no_factors
     own = conditioning.condition(prior, X, Y, variances=plan.variances, n_jobs=plan.n_jobs, keep=keep)
