@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
@@ -298,7 +297,7 @@ class SPNGPRegressor(NetworkModel):
         keep_last : int, optional
             All rows but so many that came last: a sliding window, if it is called after every update.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         with lock_of(self):
             self._learnt = forgotten(self, rows, older_than, keep_last)
         return self
@@ -306,6 +305,6 @@ class SPNGPRegressor(NetworkModel):
     @property
     def events_(self) -> list[dict[str, Any]]:
         """Changes of the structure since the fit: after how many rows, what was done, why, and to which region."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         events = events_of(self._learnt)
         return [{"rows": event.rows, "kind": event.kind, "reason": event.reason} for event in events]

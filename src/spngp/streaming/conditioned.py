@@ -12,6 +12,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, LeftOut
 from spngp.streaming.living import Living
 from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
+from spngp.streaming.rows import are_among
 
 
 class _Rows(NamedTuple):
@@ -43,8 +44,7 @@ def predicted(living: Living, region: LivingRegion, expert: LivingExpert, at: Ar
     if content is None or content.told >= n_ever or content.revision != living.revision or not content.is_growing:
         return growing(_current(living, region, expert, cell, context=sees)).predict(at)
     before = growing(content)
-    wanted = seen_numbers(living, region, content.told) if sees else region.numbers[region.numbers >= content.told]
-    rows = _rows(living, region, expert, wanted)
+    rows = _rows(living, region, expert, _wanted(living, region, content.told, sees), sees)
     gp, mean, variance = before.given_and_predicting(rows.X, rows.y, rows.noise, at)
     numbers = np.concatenate([content.numbers, rows.numbers])
     cell.content = Conditioned(gp, numbers, n_ever, living.revision, content.left_out)
@@ -101,14 +101,9 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
     if content is not None and content.told == n_ever and content.revision == living.revision and content.is_growing:
         return content
 
-    def wanted(told: int) -> Indices:
-        if context:
-            return seen_numbers(living, region, told)
-        return region.numbers[np.searchsorted(region.numbers, told) :] if told else region.numbers
-
     thawed = None if content is None else _thawed(content, expert)
     if content is None or thawed is None:
-        rows = _rows(living, region, expert, wanted(0))
+        rows = _rows(living, region, expert, _wanted(living, region, 0, context), context)
         gp, numbers, remains = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise), rows.numbers, None
     else:
         gp, numbers, remains = thawed, content.numbers, content.left_out
@@ -116,7 +111,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
             gp, numbers, changed = _revised(living, region, expert, gp, numbers, context=context)
             remains = None if changed else remains
         if content.told < n_ever:
-            rows = _rows(living, region, expert, wanted(content.told))
+            rows = _rows(living, region, expert, _wanted(living, region, content.told, context), context)
             gp, _, _ = gp.given(rows.X, rows.y, rows.noise)
             numbers = np.concatenate([numbers, rows.numbers])
     content = Conditioned(gp, numbers, n_ever, living.revision, remains)
@@ -140,7 +135,7 @@ def _revised(
     gone = ~kept
     again: _Rows | None = None
     if living.doubts or not np.array_equal(gp.noise, np.full(gp.n, expert.prior.noise_variance)):
-        present = _rows(living, region, expert, numbers[kept])
+        present = _rows(living, region, expert, numbers[kept], context)
         differs = ~np.isclose(present.noise, gp.noise[kept], rtol=1e-12, atol=0.0)
         if differs.any():
             again = present.at(differs)
@@ -154,10 +149,18 @@ def _revised(
     return gp, numbers, True
 
 
-def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices) -> _Rows:
+def _wanted(living: Living, region: LivingRegion, told: int, context: bool) -> Indices:
+    """Numbers of the own rows of a region, or of all that it sees, from the number ``told`` on."""
+    if context:
+        return seen_numbers(living, region, told)
+    return region.numbers[np.searchsorted(region.numbers, told) :] if told else region.numbers
+
+
+def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices, context: bool) -> _Rows:
     """The rows of these numbers whose output is known, each with the noise that the expert takes it to have.
 
-    Own rows have the expert's noise, context rows that of their own region, and outputs in doubt their own.
+    Without ``context`` all are its own. Own rows have the expert's noise, context rows that of their own region, and
+    outputs in doubt their own.
     """
     log, k, usual = living.log, expert.output, expert.prior.noise_variance
     places = log.positions(numbers)
@@ -168,8 +171,8 @@ def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: I
     X = log.W.values[places]
     noise = np.full(y.size, usual)
     if usual > 0.0:  # a leaf without noise has no multiples of it
-        if not expert.tied_noise:
-            outside = ~region.box.contains(X)
+        if context and not expert.tied_noise:
+            outside = ~are_among(numbers, region.numbers)
             noise[outside] = log.noise.values[places[outside], k]
         if living.doubts:
             noise = np.fmax(noise, living.own_noise(numbers)[:, k])

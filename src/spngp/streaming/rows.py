@@ -40,10 +40,14 @@ class GrowingArray(Generic[S]):
     (array([0., 1., 2.]), array([1., 2., 7.]))
     """
 
-    __slots__ = ("_shared", "_start", "_stop")
+    __slots__ = ("_shared", "_start", "_stop", "values")
+
+    values: NDArray[S]  # not to be changed
 
     def __init__(self, shared: _Shared[S], start: int, stop: int) -> None:
         self._shared, self._start, self._stop = shared, start, stop
+        self.values = shared.buffer[start:stop]
+        self.values.flags.writeable = False
 
     @staticmethod
     def of(values: NDArray[S]) -> GrowingArray[S]:
@@ -55,13 +59,6 @@ class GrowingArray(Generic[S]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GrowingArray.of, (self.values,)
-
-    @property
-    def values(self) -> NDArray[S]:
-        """The values, not to be changed."""
-        values: NDArray[S] = self._shared.buffer[self._start : self._stop]
-        values.flags.writeable = False
-        return values
 
     def followed_by(self, more: NDArray[S]) -> GrowingArray[S]:
         """With more rows at the end."""
@@ -78,6 +75,14 @@ class GrowingArray(Generic[S]):
     def from_position(self, start: int) -> GrowingArray[S]:
         """Without the first rows."""
         return GrowingArray(self._shared, self._start + start, self._stop)
+
+
+def are_among(numbers: Indices, known: Indices) -> NDArray[np.bool_]:
+    """Which numbers are among known ones, which are ascending."""
+    if not known.size:
+        return np.zeros(numbers.size, dtype=bool)
+    places = np.minimum(np.searchsorted(known, numbers), known.size - 1)
+    return np.asarray(known[places] == numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +159,4 @@ class RowLog:
 
     def remembers(self, numbers: Indices) -> NDArray[np.bool_]:
         """Which of these numbers are those of rows that are remembered."""
-        known = self.numbers.values
-        if not known.size:
-            return np.zeros(numbers.size, dtype=bool)
-        places = np.minimum(np.searchsorted(known, numbers), known.size - 1)
-        return np.asarray(known[places] == numbers)
+        return are_among(numbers, self.numbers.values)

@@ -15,8 +15,8 @@ from spngp.streaming.upkeep import Learner, look_after
 def update(living: Living, X: Array, Y: Array, learner: Learner, n_jobs: int | None = None) -> Living:
     """The model with further rows, in the units of the user."""
     with one_blas_thread():
-        touched = regions_of(living, X)
-        living = judged(updating.add(living, X, Y, n_jobs), touched, n_jobs, X.shape[0])
+        living, touched = updating.add(living, X, Y, n_jobs)
+        living = judged(living, touched, n_jobs, X.shape[0])
         return look_after(living, touched, X.shape[0], learner)
 
 
