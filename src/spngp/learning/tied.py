@@ -79,7 +79,7 @@ def learn_tied(
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
-    warn_of_structure([finding for k in sorted(left) for finding in left[k]])
+    warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     return Tied([own.starts for own in known], [own.gps for own in known], regions, scales, sampled)
 
 
