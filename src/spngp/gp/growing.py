@@ -196,10 +196,13 @@ class GrowingGP:
         self.factor.solve_transposed(z)
         return z[:, 0]
 
-    def frozen(self, own: Indices, context: Indices, log_evidence: float) -> ExactGP:
+    def frozen(
+        self, own: Indices, context: Indices, log_evidence: float, apart: tuple[Array, Array] | None = None
+    ) -> ExactGP:
         """The same as an exact GP without its factor: rows at the positions ``own``, then those at ``context``.
 
-        ``log_evidence`` is that of the own rows.
+        ``log_evidence`` is that of the own rows. ``apart`` are the two parts of the noise of each row, if some of it is
+        known beforehand: what was learnt, and what is known.
         """
         gp = copy.copy(self.prior)
         gp.log_evidence = log_evidence
@@ -207,11 +210,18 @@ class GrowingGP:
         gp._X, gp._y, gp._alpha = self.X[order], self.y[order], self.alpha()[order]
         gp.n_own, gp._jitter, gp._L = own.size, self.jitter, None
         variance = self.prior.noise_variance
-        weights = variance / self.noise[order] if variance > 0 else np.ones(order.size)
+        noise, known = (self.noise, None) if apart is None else apart
+        gp._variances = None if known is None else known[order]
+        weights = variance / noise[order] if variance > 0 else np.ones(order.size)
         own_weights, context_weights = weights[: own.size], weights[own.size :]
         gp._repeats = None if (own_weights == 1.0).all() else Repeats.of(own_weights)
         gp._context_weights = None if (context_weights == 1.0).all() else context_weights
         return gp
+
+
+def known_variances_of(gp: ExactGP) -> Array | None:
+    """Known variances of the outputs of all rows, own rows first, beside the noise; None if none are known."""
+    return gp._variances
 
 
 def _solved(triangle: Array, B: Array) -> Array:

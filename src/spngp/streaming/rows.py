@@ -100,6 +100,9 @@ class RowLog:
     noise : GrowingArray
         In the shape of Y, the variance of the noise of each output as leaves of other regions see it: that of its
         region when the row came. In the units of learning.
+    known : GrowingArray or None
+        In the shape of Y, known variances of outputs beside the noise, in the units of learning; None if no row that
+        ever came had one.
     n_ever : int
         How many rows have come, forgotten ones included.
     """
@@ -110,23 +113,30 @@ class RowLog:
     W: GrowingArray[np.float64]
     Z: GrowingArray[np.float64]
     noise: GrowingArray[np.float64]
+    known: GrowingArray[np.float64] | None
     n_ever: int
 
     @staticmethod
-    def of(numbers: Indices, X: Array, Y: Array, noise: Array, n_ever: int, units: Units) -> RowLog:
+    def of(
+        numbers: Indices, X: Array, Y: Array, noise: Array, n_ever: int, units: Units, known: Array | None = None
+    ) -> RowLog:
         """Of rows in the units of the user."""
         W, Z = units.inputs.apply(X), units.outputs.apply(Y)
         grown = (GrowingArray.of(X), GrowingArray.of(Y), GrowingArray.of(W), GrowingArray.of(Z))
-        return RowLog(GrowingArray.of(numbers), *grown, GrowingArray.of(noise), n_ever)
+        variances = None if known is None else GrowingArray.of(known)
+        return RowLog(GrowingArray.of(numbers), *grown, GrowingArray.of(noise), variances, n_ever)
 
     @property
     def n(self) -> int:
         """Number of rows remembered."""
         return self.numbers.values.size
 
-    def followed_by(self, X: Array, Y: Array, W: Array, Z: Array, noise: Array) -> RowLog:
+    def followed_by(self, X: Array, Y: Array, W: Array, Z: Array, noise: Array, known: Array | None) -> RowLog:
         """With further rows."""
         fresh = np.arange(self.n_ever, self.n_ever + X.shape[0])
+        variances = self.known
+        if variances is None and known is not None:
+            variances = GrowingArray.of(np.zeros((self.n, Y.shape[1])))
         return RowLog(
             self.numbers.followed_by(fresh),
             self.X.followed_by(X),
@@ -134,6 +144,7 @@ class RowLog:
             self.W.followed_by(W),
             self.Z.followed_by(Z),
             self.noise.followed_by(noise),
+            None if variances is None else variances.followed_by(np.zeros(Y.shape) if known is None else known),
             self.n_ever + X.shape[0],
         )
 
@@ -147,8 +158,12 @@ class RowLog:
         return self._each(lambda part: GrowingArray.of(part.values[kept]))
 
     def _each(self, change: Any) -> RowLog:
-        names = ("numbers", "X", "Y", "W", "Z", "noise")
+        names = ("numbers", "X", "Y", "W", "Z", "noise", *(() if self.known is None else ("known",)))
         return replace(self, **{name: change(getattr(self, name)) for name in names})
+
+    def known_at(self, numbers: Indices) -> Array | None:
+        """Known variances of the outputs of these rows, which must be remembered; None if there are none at all."""
+        return None if self.known is None else self.known.values[self.positions(numbers)]
 
     def positions(self, numbers: Indices) -> Indices:
         """Where the rows of these numbers stand; they must be remembered."""

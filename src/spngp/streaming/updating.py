@@ -17,10 +17,12 @@ from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
 SURPRISES = 64  # most recent probability integral transforms that a region remembers, for each output
 
 
-def add(living: Living, X: Array, Y: Array, n_jobs: int | None = None) -> tuple[Living, set[int]]:
+def add(
+    living: Living, X: Array, Y: Array, n_jobs: int | None = None, variances: Array | None = None
+) -> tuple[Living, set[int]]:
     """The exact posterior given further rows, in the units of the user; verdicts on outputs stay as they are.
 
-    Also the regions that these rows lie in.
+    ``variances`` are known ones of Y. Also the regions that these rows lie in.
     """
     n_new, log = X.shape[0], living.log
     if not living.lineage.claim(log.n_ever, n_new):
@@ -42,7 +44,8 @@ def add(living: Living, X: Array, Y: Array, n_jobs: int | None = None) -> tuple[
         )
         for i, rows in reached.items()
     }
-    grown = replace(living, log=log.followed_by(X, Y, W, Z, noise))
+    known = None if variances is None else variances / living.base.units.outputs.scale**2
+    grown = replace(living, log=log.followed_by(X, Y, W, Z, noise, known))
     return conditioned_again(grown, changed, n_jobs, came=log.n_ever), set(changed)
 
 
@@ -94,6 +97,12 @@ def conditioned_again(
     return replace(living, regions=tuple(regions), values=living.index.updated(living.values, evidences))
 
 
+def regions_of_rows(living: Living, numbers: Indices) -> set[int]:
+    """The regions that hold rows of these numbers."""
+    W = living.log.W.values[living.log.positions(numbers)]
+    return {living.where[leaf][0] for leaf in living.index.route(W)}
+
+
 def with_surprises(living: Living, i: int, k: int, transforms: Array) -> Living:
     """With other recent transforms of an output in a region."""
     region = living.regions[i]
@@ -131,6 +140,9 @@ def _transforms(
             return np.empty(0)
         z, spread = gp.z[-m:], gp.factor.last_diagonal(m)
         latent = np.maximum(spread**2 - gp.noise[-m:], 0.0)
+        known = living.log.known_at(content.numbers[-m:])
+        if known is not None:
+            latent = latent + known[:, k]
         widths = np.sqrt(latent + factors * expert.prior.noise_variance)
         parts.append((shares * ndtr(z * spread / widths)).sum(axis=0))
         gains = -0.5 * z**2 - np.log(spread)

@@ -60,12 +60,12 @@ class Learner:
     Attributes
     ----------
     learn_all : callable
-        Everything from all rows, in the units of the user.
+        Everything from all rows and known variances of outputs, if any, in the units of the user.
     plan : callable
         The plan for learning, in the units of learning.
     """
 
-    learn_all: Callable[[Array, Array], Learnt]
+    learn_all: Callable[[Array, Array, Array | None], Learnt]
     plan: Callable[[], Plan]
 
 
@@ -74,7 +74,8 @@ def look_after(living: Living, touched: Iterable[int], n_came: int, learner: Lea
     reason = _reason_for_all(living, n_came, learner.plan)
     if reason:
         log = living.log
-        learnt = learner.learn_all(np.array(log.X.values), np.array(log.Y.values))
+        variances = None if log.known is None else log.known.values * living.base.units.outputs.scale**2
+        learnt = learner.learn_all(np.array(log.X.values), np.array(log.Y.values), variances)
         events = announced(living, "model", reason)
         return start(learnt, np.array(log.numbers.values), log.n_ever, events, _since(living, reason))
     if living.n_learnt <= SMALL * living.base.block_size:
