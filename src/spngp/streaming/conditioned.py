@@ -23,7 +23,7 @@ class Rows(NamedTuple):
     y: Array
     noise: Array
 
-    def at(self, kept: Mask) -> Rows:
+    def at(self, kept: Mask | Indices) -> Rows:
         """Some of them."""
         return Rows(self.numbers[kept], self.X[kept], self.y[kept], self.noise[kept])
 
