@@ -8,7 +8,7 @@
   that has come about, and of a batch fit of the same rows.
 - drift: noise that triples, or a function that changes, halfway through a stream; coverage of 95 % intervals, RMSE and
   NLPD over the last quarter, with and without a sliding window; leaves of 100 rows. Three functions: one that changes
-  everywhere and differently, one that is shifted, one that changes in a quarter of the space.
+  everywhere and differently, one that is shifted, one that changes in a corner of the space.
 """
 
 from __future__ import annotations
@@ -89,11 +89,12 @@ def shift(x: Array, late: bool) -> float:
     return float(0.25 * x[0] * x[1] + np.cos(1.5 * x[0]) + (0.6 if late else 0.0))
 
 
-def quarter(x: Array, late: bool) -> float:
-    return float(np.sin(2.0 * x[0]) * np.cos(x[1]) + (1.0 if late and (x > 0.0).all() else 0.0))
+def corner(x: Array, late: bool) -> float:
+    bump = 1.2 * np.exp(-((x - 1.0) ** 2).sum()) if late else 0.0
+    return float(np.sin(2.0 * x[0]) * np.cos(x[1]) + bump)
 
 
-FUNCTIONS: dict[str, Callable[[Array, bool], float]] = {"waves": waves, "shift": shift, "quarter": quarter}
+FUNCTIONS: dict[str, Callable[[Array, bool], float]] = {"waves": waves, "shift": shift, "corner": corner}
 
 
 def drifting(n: int, name: str, kind: str, seed: int) -> Iterator[tuple[Array, float]]:

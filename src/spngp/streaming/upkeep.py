@@ -167,8 +167,9 @@ def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
             living = with_surprises(living, i, k, scores[:0])
     if drift:
         plan = learner.plan()
-        living = _without_the_past(living, [i], drift, plan.n_jobs)
-        return learn_region_again(living, i, plan, drift, recent=RECENT)
+        without = _without_the_past(living, [i], drift, plan.n_jobs)
+        # rows that hardly count need not be left out
+        return learn_region_again(without, i, plan, drift, recent=RECENT if without is living else 0)
     if region.arrived >= GROWTH * max(region.n_learnt, 2):
         reason = f"{region.arrived} rows have come since it was learnt from {region.n_learnt}"
         return learn_region_again(living, i, learner.plan(), reason)
