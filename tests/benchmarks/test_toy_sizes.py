@@ -69,7 +69,10 @@ RUNS = {
     "saved_models": [Run("", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
     "scale": [],  # in test_reporting.py
     "progressive": [
-        Run("--parts trump,drift --rows 24 --seeds 1 --functions waves", r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d"),
+        Run(
+            "--parts trump,drift --rows 24 --seeds 1 --functions waves",
+            r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d",
+        ),
         Run("--parts kin40k --rows 16", r"\| 16 \| \d", ("kin40k",)),
     ],
     "stream": [
