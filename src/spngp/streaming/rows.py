@@ -162,8 +162,11 @@ class RowLog:
         return replace(self, **{name: change(getattr(self, name)) for name in names})
 
     def known_at(self, numbers: Indices) -> Array | None:
-        """Known variances of the outputs of these rows, which must be remembered; None if there are none at all."""
-        return None if self.known is None else self.known.values[self.positions(numbers)]
+        """Known variances of the outputs of these rows, which must be remembered; None if all are zero."""
+        if self.known is None:
+            return None
+        known = self.known.values[self.positions(numbers)]
+        return known if known.any() else None
 
     def positions(self, numbers: Indices) -> Indices:
         """Where the rows of these numbers stand; they must be remembered."""
