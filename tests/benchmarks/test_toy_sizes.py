@@ -69,12 +69,15 @@ RUNS = {
     "saved_models": [Run("", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
     "scale": [],  # in test_reporting.py
     "progressive": [
-        Run("--parts trump,drift --rows 24 --seeds 1", r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d"),
+        Run(
+            "--parts trump,drift --rows 24 --seeds 1 --functions waves",
+            r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d",
+        ),
         Run("--parts kin40k --rows 16", r"\| 16 \| \d", ("kin40k",)),
     ],
     "stream": [
         Run("--parts small --rows 300 --pairs 20 --refits 1", r"small \| 300 \| \d"),
-        Run("--parts nothing,leak --from-nothing 40 --window 520", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d"),
+        Run("--parts nothing,leak --from-nothing 40 --window 20", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d"),
     ],
     "stages": [Run("--rows 300 --max-leaf-size 100 --threads 1", r"experts \| \d+ (.*\n)*.*regions of \d+ rows")],
     "validation": [Run("--sets yacht --choices default,SE --splits 1", r"yacht \| \d+ \| -?\d.*/", ("yacht",))],

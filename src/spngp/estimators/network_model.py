@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.row_counts import repeated
@@ -43,7 +43,7 @@ class NetworkModel(Regressor):
 
     @property
     def _is_transformed(self) -> bool:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return not all(isinstance(of, Unchanged) for of in self.targets_)
 
     def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
@@ -267,15 +267,15 @@ class NetworkModel(Regressor):
         return CompletedRows.of(rows, self.X_train_, cut)
 
     def _rows(self, X: Any) -> list[Array]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return self._batches(X, present.units_of(self._learnt))
 
     def _frozen(self) -> Learnt:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.as_networks(self._learnt, self.n_jobs)
 
     def _remembered(self) -> tuple[Array, Array]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.remembered(self._learnt)
 
     # What was learnt
@@ -299,13 +299,13 @@ class NetworkModel(Regressor):
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
         """The learnt shape of each output's noise."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.noise_shapes_of(self._learnt, self.n_jobs)
 
     @property
     def outliers_(self) -> Indices:
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         now = self._snapshot()
         own_noise = present.own_noise_of(now._learnt)
         if own_noise is None:
@@ -323,7 +323,7 @@ class NetworkModel(Regressor):
         For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
         learnt from, but they are counted.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         repeats = getattr(self, "row_repeats_", None)
         numbers, n_ever = present.numbers_of(self._learnt)
@@ -333,7 +333,7 @@ class NetworkModel(Regressor):
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         evidence = present.log_evidence_of(self._learnt)
         if self._is_transformed:
             Y = self.y_train_.reshape(-1, self.n_outputs_)

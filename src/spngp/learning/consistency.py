@@ -48,7 +48,8 @@ def check_learnt(learnt: Learnt) -> None:
     must(len(learnt.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(learnt.noise_shapes))
     must_have_shape(learnt.units.inputs.mean, (d,), "means of the inputs")
     must_have_shape(learnt.units.outputs.mean, (p,), "means of the outputs")
-    must(0 < learnt.n_fitted <= n, f"the number of rows fitted must be 1 to {n}", learnt.n_fitted)
+    fewest = 1 if learnt.upkeep is None else 0  # they may be forgotten
+    must(fewest <= learnt.n_fitted <= n, f"the number of rows fitted must be {fewest} to {n}", learnt.n_fitted)
     boxes = check_network(learnt.own, d, p)
     for network in (learnt.prior, learnt.seeing, learnt.network):
         if network is not learnt.own:
