@@ -13,6 +13,7 @@ from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_inputs, check_outputs
 from spngp.learning import Learnt, Plan, add_rows
+from spngp.learning.sharded import Sharded
 from spngp.streaming import Learner, Living, forget, start, update
 
 if TYPE_CHECKING:
@@ -51,11 +52,18 @@ def living_of(learnt: Learnt | Living) -> Living:
     return learnt if isinstance(learnt, Living) else start(learnt)
 
 
+def _in_memory(model: NetworkModel) -> Learnt | Living:
+    """What a model has learnt; an error for one in shards."""
+    if isinstance(model._learnt, Sharded):
+        raise ValueError("rows cannot come to or leave a model in shards; fit it again with all rows")
+    return model._learnt
+
+
 def updated(
     model: NetworkModel, X: Array, Y: Array, request: Request, variances: Array | None
 ) -> tuple[Learnt | Living, list[str] | None]:
     """What the model will have learnt after further, checked rows; names of kernels if all was learnt again."""
-    now = model._learnt
+    now = _in_memory(model)
     base = now.base if isinstance(now, Living) else now
     check_inputs(X, base.units)
     check_outputs(Y, base.units, base.output_spreads)
@@ -77,7 +85,7 @@ def _with_variances(now: Learnt | Living, X: Array, Y: Array, variances: Array |
 
 def forgotten(model: NetworkModel, rows: Any, older_than: Any, keep_last: Any) -> Living:
     """What the model will have learnt after some rows are forgotten."""
-    now = model._learnt
+    now = _in_memory(model)
     if isinstance(now, Learnt) and now.variances is not None:
         raise ValueError("rows with a known y_variance cannot be forgotten yet; fit the others anew")
     living = living_of(now)

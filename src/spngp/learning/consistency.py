@@ -8,6 +8,7 @@ from spngp._support.consistency import must, must_be_finite, must_be_positive, m
 from spngp._support.memory import Budget
 from spngp.gp.consistency import check_inputs_of
 from spngp.learning.learnt import Learnt
+from spngp.learning.sharded import Sharded
 from spngp.learning.upkeep import Upkeep
 from spngp.network.consistency import check_network
 from spngp.network.placement import place
@@ -59,6 +60,32 @@ def check_learnt(learnt: Learnt) -> None:
     check_inputs_of((gp for gps in learnt.tied for gp in gps), d)
     if learnt.upkeep is not None:
         _check_upkeep(learnt, learnt.upkeep)
+
+
+def check_sharded(sharded: Sharded) -> None:
+    """Raise an error unless the tree, the cells and the units of a model in shards fit each other."""
+    d, p, cuts = sharded.units.inputs.mean.size, sharded.units.outputs.mean.size, sharded.axes.size
+    for array, shape, what in (
+        (sharded.axes, (cuts,), "axes"),
+        (sharded.at, (cuts,), "cuts"),
+        (sharded.children, (cuts, 2), "children of cuts"),
+        (sharded.rows, (cuts + 1,), "rows of cells"),
+        (sharded.sizes, (cuts + 1,), "sizes of shards"),
+        (sharded.counts, (p,), "counts of outputs"),
+        (sharded.in_doubt, (sharded.in_doubt.shape[0], 2), "outputs in doubt"),
+        (sharded.donors, (sharded.donors.shape[0], d), "donors"),
+    ):
+        must_have_shape(array, shape, what)
+    must_be_finite(sharded.at, "cuts")
+    must(((sharded.axes >= 0) & (sharded.axes < d)).all(), f"cuts must be along {d} inputs", "others")
+    below = np.sort(sharded.children.ravel())
+    must(
+        np.array_equal(below, np.delete(np.arange(-cuts - 1, cuts), [cuts + 1])) or not cuts,
+        "cuts must make a tree",
+        "others",
+    )
+    must(len(sharded.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(sharded.noise_shapes))
+    must_be_positive(sharded.rows, "rows of cells", ">= 0")
 
 
 def _check_upkeep(learnt: Learnt, upkeep: Upkeep) -> None:
