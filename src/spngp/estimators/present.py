@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from spngp._support.threads import one_blas_thread
+from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.estimators.completion import cut_categories
 from spngp.learning import Learnt
-from spngp.learning.sharded import Sharded
+from spngp.learning.sharded import Group, Sharded
 from spngp.learning.upkeep import Event
 from spngp.network import Leaf, Node, prediction
 from spngp.network.units import Units
@@ -103,8 +103,13 @@ def components_of(now: Present, rows: Array, n_jobs: int | None) -> prediction.C
         return components(now, rows, n_jobs)
     with one_blas_thread():
         if isinstance(now, Sharded):
-            parts = [(at, prediction.components(network, rows[at], n_jobs)) for at, network in now.by_cell(rows)]
-            return prediction.joined(parts, rows.shape[0])
+            groups = now.by_region(rows)
+
+            def predicted(group: Group) -> prediction.Components:
+                return prediction.components(now.network_of(group.cell, group.region), rows[group.rows], None)
+
+            found = map_leaves(predicted, groups, n_jobs)
+            return prediction.joined([(group.rows, part) for group, part in zip(groups, found, strict=True)])
         return prediction.components(now.network, rows, n_jobs)
 
 
@@ -115,8 +120,12 @@ def averaged_of(now: Present, rows: Array, value: prediction.Value, n_jobs: int 
     if isinstance(now, Learnt):
         return prediction.average(now.network, rows, value, n_jobs)
     found = np.zeros((rows.shape[0], now.counts.size))
-    for at, network in now.by_cell(rows):
-        found[at] = prediction.average(network, rows[at], value, n_jobs)
+
+    def average(group: Group) -> None:
+        network = now.network_of(group.cell, group.region)
+        found[group.rows] = prediction.average(network, rows[group.rows], value)
+
+    map_leaves(average, now.by_region(rows), n_jobs)
     return found
 
 
@@ -125,11 +134,9 @@ def records_of(now: Present, n_jobs: int | None) -> list[dict[str, Any]]:
     shapes, d = noise_shapes_of(now, n_jobs), units_of(now).inputs.mean.size
     if not isinstance(now, Sharded):
         return region_records(as_networks(now, n_jobs).network, shapes, d)
-    boxes, inputs = now.tree.boxes(), now.units.inputs
     records = []
-    for cell, network in now.networks():
-        ends = [(j, inputs.invert_cut(j, low), inputs.invert_cut(j, high)) for j, low, high in boxes[cell].sides]
-        records += region_records(network, shapes, d, Box(tuple(ends)))
+    for cell, region, network in now.regions():
+        records += region_records(network, shapes, d, now.box_of(cell, region))
     return records
 
 

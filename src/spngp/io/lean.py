@@ -6,6 +6,7 @@ predictions, follow from rows and parameters: they are computed again when they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -82,15 +83,16 @@ class Lean:
     ----------
     rows : Rows, optional
         Those that GPs may have been given.
-    network : Node, optional
-        The network that predicts: its leaves keep their C⁻¹y.
+    networks : sequence of Node, optional
+        Those that predict: their leaves keep their C⁻¹y. None if all do.
     """
 
-    def __init__(self, rows: Rows | None = None, network: Node | None = None) -> None:
+    def __init__(self, rows: Rows | None = None, networks: Sequence[Node] | None = None) -> None:
         self._rows = rows
         self._predicting: set[int] | None = None
-        if network is not None:
-            self._predicting = {id(node.gp) for node in distinct_nodes(network) if isinstance(node, Leaf)}
+        if networks is not None:
+            nodes = (node for network in networks for node in distinct_nodes(network))
+            self._predicting = {id(node.gp) for node in nodes if isinstance(node, Leaf)}
         if rows is not None:
             everything = np.arange(rows.X.shape[0])
             self._inputs = rows.inputs(everything)
@@ -105,7 +107,7 @@ class Lean:
         learnt = frozen(learnt) if isinstance(learnt, Living) else learnt
         if not isinstance(learnt, Learnt):
             return Lean()
-        return Lean(Rows(learnt.X, learnt.Y, learnt.units), learnt.network)
+        return Lean(Rows(learnt.X, learnt.Y, learnt.units), [learnt.network])
 
     def take_apart(self, gp: ExactGP) -> dict[str, Any]:
         """The attributes of a GP as a file holds them."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +46,16 @@ def unpacked(described: NDArray[np.uint8]) -> str:
 def write_object(path: str | os.PathLike[str], value: Any, lean: Lean | None) -> None:
     """Write a model, or a part of one, to one file."""
     encoder = Encoder(lean)
-    root = encoder.encode(value)
+    _write(path, encoder, encoder.encode(value))
+
+
+def write_parts(path: str | os.PathLike[str], parts: Sequence[Any], lean: Lean | None) -> None:
+    """Write several objects to one file, each of which can be read alone (:class:`Parts`)."""
+    encoder = Encoder(lean)
+    _write(path, encoder, [encoder.encode(part) for part in parts])
+
+
+def _write(path: str | os.PathLike[str], encoder: Encoder, root: Any) -> None:
     encoder.finish()
     about = {
         "spngp": __version__,
@@ -61,6 +72,28 @@ def write_object(path: str | os.PathLike[str], value: Any, lean: Lean | None) ->
 
 def read_object(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """A model, or a part of one, from one file."""
+    decoder, root = _opened(path, verify)
+    return decoder.decode(root)
+
+
+class Parts:
+    """A file of several objects, which are made when they are asked for."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._decoder, self._roots = _opened(path, False)
+        self._lock = threading.Lock()
+        if type(self._roots) is not list:
+            raise ModelFileError(f"{path} is a model, not a part of one")
+
+    def __len__(self) -> int:
+        return len(self._roots)
+
+    def __getitem__(self, place: int) -> Any:
+        with self._lock:
+            return self._decoder.decode(self._roots[place])
+
+
+def _opened(path: str | os.PathLike[str], verify: bool) -> tuple[Decoder, Any]:
     file = TensorFile(path)
     if file.metadata is None:
         raise ModelFileError(f"{file.path} is a safetensors file, but not a spngp model")
@@ -92,7 +125,7 @@ def read_object(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
             raise file.damaged("its description")
         if verify:
             file.check_all()
-        return Decoder(records, file).decode(about["model"])
+        return Decoder(records, file), about["model"]
     except ModelFileError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ from spngp._support.types import Array
 from spngp.estimators.elsewhere import sharded_of, with_shelf
 from spngp.io.classes import ESTIMATORS
 from spngp.io.lean import Lean, Rows
-from spngp.io.objects import read_object, write_object
+from spngp.io.objects import Parts, read_object, write_object, write_parts
 from spngp.io.tensors import ModelFileError, is_model
+from spngp.learning.consistency import check_tree
 from spngp.learning.sharded import Sharded
 from spngp.network import Node
 from spngp.network.units import Units
+from spngp.structure.cells import CellTree
 
 MODEL = "model.spngp"  # about the model; whoever finds it finds a whole model
 _SHARDS = "shards"
@@ -37,18 +39,42 @@ def shard_path(directory: str | os.PathLike[str], cell: int) -> Path:
     return Path(directory) / _SHARDS / f"{cell:06d}.spngp"
 
 
-def write_network(path: Path, network: Node, X: Array, Y: Array, units: Units) -> int:
-    """Write the network of a cell, whose leaves have seen rows of X and Y in the units of the user; returns bytes."""
+def write_network(path: Path, network: Node, X: Array, Y: Array, units: Units) -> None:
+    """Write a network whose leaves have seen rows of X and Y, which are in the units of the user."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_object(path, network, Lean(Rows(X, Y, units), network))
-    return path.stat().st_size
+    write_object(path, network, Lean(Rows(X, Y, units)))
 
 
 def read_network(path: Path) -> Node:
-    """The network of a cell, whose rows are read when they are used."""
-    found = read_object(path)
+    """A network, whose rows are read when they are used."""
+    return _network(read_object(path), path)
+
+
+def write_cell(path: Path, tree: CellTree, networks: Sequence[Node], X: Array, Y: Array, units: Units) -> int:
+    """Write a shard: the regions of a cell, whose leaves have seen rows of X and Y; returns its bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_parts(path, [[tree.axes, tree.at, tree.children], *networks], Lean(Rows(X, Y, units)))
+    return path.stat().st_size
+
+
+class Cell:
+    """An open shard, whose regions are made when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._parts = path, Parts(path)
+        self.tree = CellTree(*self._parts[0])
+        check_tree(self.tree)
+        if len(self._parts) != self.tree.n_cells + 1:
+            raise ModelFileError(f"{path} is damaged: it must have {self.tree.n_cells} regions")
+
+    def network(self, region: int) -> Node:
+        """The network of a region."""
+        return _network(self._parts[region + 1], self._path)
+
+
+def _network(found: Any, path: Path) -> Node:
     if not isinstance(found, Node):
-        raise ModelFileError(f"{path} holds a {type(found).__name__}, not a network of a cell")
+        raise ModelFileError(f"{path} holds a {type(found).__name__}, not a network")
     return found
 
 
@@ -64,25 +90,24 @@ class Directory:
 
     def __init__(self, path: str | os.PathLike[str], limit: float) -> None:
         self.path, self._limit = Path(path), limit
-        self._open: OrderedDict[int, tuple[Node, float]] = OrderedDict()
+        self._open: OrderedDict[int, tuple[Cell, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def network(self, cell: int, prepare: Callable[[Node], Node]) -> Node:
-        """The network of a cell, as ``prepare`` makes it of what the shard holds when it is opened."""
+    def cell(self, cell: int) -> Cell:
+        """The shard of a cell, opened now or before."""
         with self._lock:
             if cell in self._open:
                 self._open.move_to_end(cell)
                 return self._open[cell][0]
-        path = shard_path(self.path, cell)
-        try:
-            network = prepare(read_network(path))
-        except FileNotFoundError:
-            raise ModelFileError(f"{self.path} is damaged: {path.name} is not there") from None
-        with self._lock:
-            self._open[cell] = (network, _IN_MEMORY * path.stat().st_size / GIGABYTE)
+            path = shard_path(self.path, cell)
+            try:
+                found = Cell(path)
+            except FileNotFoundError:
+                raise ModelFileError(f"{self.path} is damaged: {path.name} is not there") from None
+            self._open[cell] = (found, _IN_MEMORY * path.stat().st_size / GIGABYTE)
             while len(self._open) > 1 and sum(size for _, size in self._open.values()) > self._limit:
                 self._open.popitem(last=False)
-        return network
+            return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "limit": self._limit}

@@ -12,6 +12,7 @@ from spngp.learning.sharded import Sharded
 from spngp.learning.upkeep import Upkeep
 from spngp.network.consistency import check_network
 from spngp.network.placement import place
+from spngp.structure.cells import CellTree
 
 _LARGEST_OVERLAP = 1e200  # context rows per own row: times any number of rows it is still a float
 
@@ -62,13 +63,29 @@ def check_learnt(learnt: Learnt) -> None:
         _check_upkeep(learnt, learnt.upkeep)
 
 
+def check_tree(tree: CellTree) -> None:
+    """Raise an error unless cuts make a tree of cells."""
+    cuts, below = tree.axes.size, tree.children
+    for array, shape, what in (
+        (tree.axes, (cuts,), "axes"),
+        (tree.at, (cuts,), "cuts"),
+        (below, (cuts, 2), "children"),
+    ):
+        must_have_shape(array, shape, what)
+    must(tree.axes.dtype == below.dtype == np.intp, "axes and children of cuts must be integers", tree.axes.dtype)
+    must_be_finite(tree.at, "cuts")
+    must((tree.axes >= 0).all(), "axes of cuts must be >= 0", "others")
+    named = not cuts or np.array_equal(np.sort(below.ravel()), [*range(-cuts - 1, 0), *range(1, cuts)])
+    later = ((below < 0) | (below > np.arange(cuts)[:, np.newaxis])).all()
+    must(named and later, "cuts must make a tree", "others")
+
+
 def check_sharded(sharded: Sharded) -> None:
     """Raise an error unless the tree, the cells and the units of a model in shards fit each other."""
     d, p, cuts = sharded.units.inputs.mean.size, sharded.units.outputs.mean.size, sharded.axes.size
+    check_tree(sharded.tree)
+    must((sharded.axes < d).all(), f"cuts must be along {d} inputs", "others")
     for array, shape, what in (
-        (sharded.axes, (cuts,), "axes"),
-        (sharded.at, (cuts,), "cuts"),
-        (sharded.children, (cuts, 2), "children of cuts"),
         (sharded.rows, (cuts + 1,), "rows of cells"),
         (sharded.sizes, (cuts + 1,), "sizes of shards"),
         (sharded.counts, (p,), "counts of outputs"),
@@ -76,14 +93,6 @@ def check_sharded(sharded: Sharded) -> None:
         (sharded.donors, (sharded.donors.shape[0], d), "donors"),
     ):
         must_have_shape(array, shape, what)
-    must_be_finite(sharded.at, "cuts")
-    must(((sharded.axes >= 0) & (sharded.axes < d)).all(), f"cuts must be along {d} inputs", "others")
-    below = np.sort(sharded.children.ravel())
-    must(
-        np.array_equal(below, np.delete(np.arange(-cuts - 1, cuts), [cuts + 1])) or not cuts,
-        "cuts must make a tree",
-        "others",
-    )
     must(len(sharded.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(sharded.noise_shapes))
     must_be_positive(sharded.rows, "rows of cells", ">= 0")
 

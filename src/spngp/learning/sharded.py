@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp.box import Box
 from spngp.learning.surprises import Surprises
 from spngp.network import Leaf, Node
 from spngp.network.rescaling import in_units
@@ -17,12 +18,31 @@ from spngp.noise import NoiseShape
 from spngp.structure.cells import CellTree
 
 
+class OpenCell(Protocol):
+    """A shard that has been opened: the regions of a cell, each with a network."""
+
+    @property
+    def tree(self) -> CellTree:
+        """The cuts between the regions."""
+
+    def network(self, region: int) -> Node:
+        """The network of a region, in the units of learning."""
+
+
 @runtime_checkable
 class Shelf(Protocol):
     """Where shards are: a place that opens them one by one and keeps some of them open."""
 
-    def network(self, cell: int, prepare: Callable[[Node], Node]) -> Node:
-        """The network of a cell, as ``prepare`` makes it of what the shard holds when it is opened."""
+    def cell(self, cell: int) -> OpenCell:
+        """The shard of a cell."""
+
+
+class Group(NamedTuple):
+    """Positions of rows in one region of one cell."""
+
+    cell: int
+    region: int
+    rows: Indices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,27 +102,35 @@ class Sharded:
         """Rows learnt from."""
         return int(self.rows.sum())
 
-    def by_cell(self, X: Array) -> Iterator[tuple[Indices, Node]]:
-        """For each cell that holds some of the rows: their positions, and the network that predicts them.
+    def by_region(self, X: Array) -> list[Group]:
+        """The rows of X, in the units of the user, in groups by region."""
+        W = self.units.inputs.apply(X)
+        groups = []
+        for cell, rows in _together(self.tree.cell_of(W)):
+            inner = self._shelf().cell(cell).tree.cell_of(W[rows])
+            groups += [Group(cell, region, rows[own]) for region, own in _together(inner)]
+        return groups
 
-        Rows, cuts and outputs are in the units of the user.
-        """
-        cells = self.tree.cell_of(self.units.inputs.apply(X))
-        order = np.argsort(cells, kind="stable")
-        starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
-        for rows in np.split(order, starts[1:]) if order.size else []:
-            yield rows, self.network_of(int(cells[rows[0]]))
-
-    def networks(self) -> Iterator[tuple[int, Node]]:
-        """Every cell with its network, one after the other."""
+    def regions(self) -> Iterator[tuple[int, int, Node]]:
+        """Every region with its cell and its network, one after the other."""
         for cell in range(self.rows.size):
-            yield cell, self.network_of(cell)
+            for region in range(self._shelf().cell(cell).tree.n_cells):
+                yield cell, region, self.network_of(cell, region)
 
-    def network_of(self, cell: int) -> Node:
-        """The network of a cell in the units of the user, with the shape of the noise."""
+    def network_of(self, cell: int, region: int) -> Node:
+        """The network of a region in the units of the user, with the shape of the noise."""
+        return self._in_units(self._shelf().cell(cell).network(region))
+
+    def box_of(self, cell: int, region: int) -> Box:
+        """The box of a region, in the units of the user."""
+        inner = self._shelf().cell(cell).tree.boxes()[region]
+        inputs, box = self.units.inputs, inner.intersection(self.tree.boxes()[cell])
+        return Box(tuple((j, inputs.invert_cut(j, low), inputs.invert_cut(j, high)) for j, low, high in box.sides))
+
+    def _shelf(self) -> Shelf:
         if self.shelf is None:
             raise ValueError("a model in shards must be opened by its directory; load the directory, not a file in it")
-        return self.shelf.network(cell, self._in_units)
+        return self.shelf
 
     def _in_units(self, network: Node) -> Node:
         surprises = Surprises(self.counts, self.surprise_variances)
@@ -111,3 +139,10 @@ class Sharded:
             return surprises.added_to(self.noise_shapes[leaf.output], leaf.output, leaf.noise_variance)
 
         return in_units(network, self.units, shape_of)
+
+
+def _together(keys: Indices) -> list[tuple[int, Indices]]:
+    """Positions of equal keys, key by key."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    return [(int(keys[rows[0]]), rows) for rows in np.split(order, starts[1:])] if order.size else []

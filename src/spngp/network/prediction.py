@@ -180,9 +180,10 @@ def gathered(
     return found
 
 
-def joined(parts: Sequence[tuple[Indices, Components]], n_rows: int) -> Components:
+def joined(parts: Sequence[tuple[Indices, Components]]) -> Components:
     """The components of all rows, from those of groups of them, given with the positions of their rows."""
     shapes = {shape: k for k, shape in enumerate(dict.fromkeys(shape for _, part in parts for shape in part.shapes))}
+    n_rows = sum(rows.size for rows, _ in parts)
     filled = (n_rows, parts[0][1].means.shape[1], max(part.means.shape[2] for _, part in parts))
     found = Components(
         log_weights=np.full(filled, -np.inf),

@@ -6,7 +6,7 @@ What is done for a region is what a fit in memory does, by the same functions.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,17 +16,18 @@ from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.estimators.rows import canonical_order
 from spngp.gp.optimisation import Convergence
-from spngp.io.shards import read_network, shard_path, write_network
+from spngp.io.shards import read_network, shard_path, write_cell, write_network
 from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.learning.regional import learn_regions, prior_of
-from spngp.network import Leaf, Node, conditioning
-from spngp.network.placement import log_path_weights, place, route
+from spngp.network import Node, conditioning
+from spngp.network.placement import place, route
 from spngp.network.rescaling import in_units
 from spngp.network.row_noise import RowNoise
 from spngp.noise import GAUSSIAN
 from spngp.outofcore.spill import matrix, numbered, read_group, write_groups
 from spngp.outofcore.work import Frame, Summary, Work
 from spngp.structure import Compact
+from spngp.structure.cells import regions_of
 from spngp.structure.context import NearestContext
 
 
@@ -155,18 +156,18 @@ def see_around(work: Work, cell: int) -> Summary:
             halos = [CellRows.of(read_group(work.halo(source), cell), d, p) for source in sources]
             rows = CellRows.joined([own, *halos])
             network = _seeing(frame, network, cell, rows, dict(zip(sources, halos, strict=True)), own.numbers.size)
-    size = write_network(shard_path(work.shards, cell), network, rows.X, rows.Y, units)
-    placed = place(network)
-    weights = np.exp(log_path_weights(placed))
-    leaves = [(i, cast("Leaf", item.node)) for i, item in enumerate(placed) if not item.children]
+    tree, regions = regions_of(network)
+    size = write_cell(shard_path(work.shards, cell), tree, regions, rows.X, rows.Y, units)
+    leaves = [(region, placed) for region, node in enumerate(regions) for placed in node.responsibilities()]
     return {
         "size": np.array([size]),
         "log_evidence": np.array([in_units(network, units, lambda leaf: GAUSSIAN).log_evidence]),
-        "output": np.array([leaf.output for _, leaf in leaves]),
-        "weight": weights[[i for i, _ in leaves]],
-        "own": np.array([leaf.gp.n_own for _, leaf in leaves]),
-        "alone": np.array([leaf.gp.rows_seen_once.size for _, leaf in leaves]),
-        "noise": np.array([leaf.noise_variance for _, leaf in leaves]),
+        "region": np.array([region for region, _ in leaves]),
+        "output": np.array([placed.leaf.output for _, placed in leaves]),
+        "weight": np.array([placed.weight for _, placed in leaves]),
+        "own": np.array([placed.leaf.gp.n_own for _, placed in leaves]),
+        "alone": np.array([placed.leaf.gp.rows_seen_once.size for _, placed in leaves]),
+        "noise": np.array([placed.leaf.noise_variance for _, placed in leaves]),
     }
 
 

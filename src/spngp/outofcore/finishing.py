@@ -14,12 +14,11 @@ from spngp._support.types import Array, Indices
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import learnt_in_shards
 from spngp.io.models import load
-from spngp.io.shards import put_in_place, read_network, shard_path, write_about
+from spngp.io.shards import Directory, put_in_place, write_about
 from spngp.learning.noise_shapes import Weighed, shapes_by
 from spngp.learning.sharded import Sharded
 from spngp.learning.surprises import variances_by
 from spngp.network import Leaf
-from spngp.network.placement import place
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.outofcore.work import Summary, Work
 
@@ -74,15 +73,17 @@ def _noise_shapes(
     if not learns and not widens.any():
         return [GAUSSIAN] * widens.size
 
-    def opened(cell: int, place_of_leaf: int) -> Leaf:
-        network = read_network(shard_path(work.shards, cell))
-        return cast("Leaf", [item.node for item in place(network) if not item.children][place_of_leaf])
+    shelf = Directory(work.shards, limit=0.0)
 
-    leaves = [
-        Weighed(int(one["output"][i]), float(one["weight"][i]), partial(opened, cell, i))
-        for cell, one in enumerate(seen)
-        for i in np.flatnonzero(one["alone"]).tolist()
-    ]
+    def opened(cell: int, region: int, place: int) -> Leaf:
+        return shelf.cell(cell).network(region).responsibilities()[place].leaf
+
+    leaves = []
+    for cell, one in enumerate(seen):
+        regions = one["region"].tolist()
+        for i in np.flatnonzero(one["alone"]).tolist():
+            here = partial(opened, cell, regions[i], i - regions.index(regions[i]))
+            leaves.append(Weighed(int(one["output"][i]), float(one["weight"][i]), here))
     return shapes_by(leaves, widens.tolist(), work.known().reach, learns, rng)
 
 

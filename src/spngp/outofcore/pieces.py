@@ -79,9 +79,7 @@ def _parts(fragment: Any) -> list[tuple[Any, int, str]]:
     if not hasattr(fragment, "split_by_row_group"):
         return [(fragment, fragment.count_rows(), "")]
     groups = [(part, part.row_groups[0]) for part in fragment.split_by_row_group()]
-    return [
-        (part, int(group.num_rows), f", row group {group.id}" if len(groups) > 1 else "") for part, group in groups
-    ]
+    return [(part, int(group.num_rows), f", row group {group.id}" if len(groups) > 1 else "") for part, group in groups]
 
 
 def _kinds(fragment: Any, columns: Sequence[str], name: str) -> dict[str, str]:
@@ -139,7 +137,7 @@ def sampled(first_row: int, n_rows: int, share: float, seed: int) -> Indices:
     if share >= 1.0:
         return np.arange(n_rows)
     mixed = np.arange(first_row, first_row + n_rows, dtype=np.uint64)
-    mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**63) * np.uint64(0xD1B54A32D192ED03)
+    mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed * 0xD1B54A32D192ED03 % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)

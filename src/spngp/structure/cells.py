@@ -9,6 +9,7 @@ import numpy as np
 
 from spngp._support.types import Array, Indices
 from spngp.box import Box
+from spngp.network import Node, Product, Split
 from spngp.structure.regions import Cut, Region
 
 
@@ -54,7 +55,7 @@ class CellTree:
             children.append([0, 0])
             # a network is walked from its last children to its first
             stack += [(part, number, i) for i, part in enumerate(partition.parts)]
-        return CellTree(np.array(axes, dtype=np.intp), np.array(at), np.array(children, dtype=np.intp).reshape(-1, 2))
+        return _tree(axes, at, children)
 
     @property
     def n_cells(self) -> int:
@@ -98,3 +99,35 @@ class CellTree:
                 parts = box.cut(int(self.axes[number]), (float(self.at[number]),))
                 walked += [(int(child), part) for child, part in zip(self.children[number], parts, strict=True)]
         return walked
+
+
+def regions_of(network: Node) -> tuple[CellTree, list[Node]]:
+    """A network apart: the cuts that all its outputs share, and the network of each region between them.
+
+    Regions have the order of leaves in the network.
+    """
+    roots = network.children if isinstance(network, Product) else (network,)
+    axes: list[int] = []
+    at: list[float] = []
+    children: list[list[int]] = []
+    regions: list[Node] = []
+    stack: list[tuple[tuple[Node, ...], int, int]] = [(tuple(roots), -1, 0)]  # nodes, the cut above, on which side
+    while stack:
+        nodes, above, side = stack.pop()
+        first = nodes[0]
+        number = len(axes) if isinstance(first, Split) else -1 - len(regions)
+        if above >= 0:
+            children[above][side] = number
+        if not isinstance(first, Split):
+            regions.append(first if len(nodes) == 1 else Product(nodes))
+            continue
+        axes.append(first.axis)
+        at += first.at
+        children.append([0, 0])
+        stack += [(tuple(node.children[i] for node in nodes), number, i) for i in range(2)]
+    return _tree(axes, at, children), regions
+
+
+def _tree(axes: list[int], at: list[float], children: list[list[int]]) -> CellTree:
+    below = np.array(children, dtype=np.intp).reshape(-1, 2)
+    return CellTree(np.array(axes, dtype=np.intp), np.array(at, dtype=np.float64), below)
