@@ -11,6 +11,7 @@ from spngp._support.types import Array
 from spngp.cli.terminal import note, shortened
 from spngp.columns import InputColumns
 from spngp.io import load
+from spngp.io.shards import is_sharded
 from spngp.network.prediction import most_components
 from spngp.tables.reading import Source
 from spngp.tables.schema import TableSchema, absent_columns, check_targets, columns_of, schema_of, typed_inputs
@@ -33,6 +34,8 @@ def rows_at_a_time(model: Any) -> int:
     components; their number is taken from about 1,000 of the training rows. ``benchmarks/predict_memory.py`` measures
     the memory.
     """
+    if is_sharded(model):
+        return _ROWS_WITHOUT_FACTORS
     if not hasattr(model, "network_"):
         return _ROWS
     kept = all(leaf.gp.has_factor for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)

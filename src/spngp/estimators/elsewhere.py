@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from spngp._support.types import Array
-from spngp.estimators.network_model import NetworkModel
+from spngp.estimators.completion import CompletedRows
+from spngp.estimators.network_model import Distribution, NetworkModel
 from spngp.estimators.regressors import SPNGPRegressor
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.learning import Plan
@@ -50,6 +53,21 @@ def learnt_in_shards(model: SPNGPRegressor, sharded: Sharded, labels: Sequence[s
     """The model, fitted."""
     model._learnt, model.kernel_names_ = sharded, list(labels)
     return model
+
+
+def checked_rows(model: SPNGPRegressor, X: Any) -> Array:
+    """Inputs (n, d) of rows to predict; NaN for what was never missing in the fit."""
+    return np.concatenate(model._rows(X))
+
+
+def completed_rows(model: SPNGPRegressor, X: Array) -> CompletedRows:
+    """Which of checked rows lack inputs, and what may take their place."""
+    return model._complete(X)
+
+
+def predicted(model: SPNGPRegressor, X: Array) -> Distribution:
+    """The predictive distribution at checked rows."""
+    return model._mixture(model._complete(X), latent=False)
 
 
 def sharded_of(model: Any) -> Sharded | None:

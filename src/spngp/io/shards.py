@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -109,6 +110,12 @@ class Directory:
                 self._open.popitem(last=False)
             return found
 
+    def owning(self, directory: Path) -> Directory:
+        """The same shelf; the directory goes when it does."""
+        shelf = Directory(self.path, self._limit)
+        weakref.finalize(shelf, shutil.rmtree, directory, ignore_errors=True)
+        return shelf
+
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "limit": self._limit}
 
@@ -163,12 +170,18 @@ def write_about(directory: Path, model: Any) -> None:
     write_object(directory / MODEL, with_shelf(model, None), Lean())
 
 
-def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model in shards to another directory, whole or not at all."""
+def directory_of(model: Any) -> Directory:
+    """The directory that a model in shards is in."""
     sharded = sharded_of(model)
     assert sharded is not None
     assert isinstance(sharded.shelf, Directory)
-    source = sharded.shelf.path
+    return sharded.shelf
+
+
+def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model in shards to another directory, whole or not at all."""
+    sharded, source = sharded_of(model), directory_of(model).path
+    assert sharded is not None
     if Path(path).exists() and os.path.samefile(path, source):
         return
     with directory_replacing(path) as aside:

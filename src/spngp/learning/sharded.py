@@ -73,6 +73,8 @@ class Sharded:
         Some rows of inputs, in the units of the user, for rows that lack inputs.
     cut_axes : ndarray
         Inputs along which regions are cut.
+    n_regions, n_experts : int
+        Number of leaf regions, and of experts in them.
     shelf : Shelf, optional
         Where the shards are; None in a file.
     """
@@ -90,6 +92,8 @@ class Sharded:
     in_doubt: Indices
     donors: Array
     cut_axes: Indices
+    n_regions: int
+    n_experts: int
     shelf: Shelf | None = None
 
     @property

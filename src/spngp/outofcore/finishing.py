@@ -58,6 +58,8 @@ def finished(
         in_doubt=_sorted(np.concatenate([one["in_doubt"] for one in learnt])),
         donors=np.ascontiguousarray(donors),
         cut_axes=np.flatnonzero((np.isfinite(leaves.low) | np.isfinite(leaves.high)).any(axis=0)),
+        n_regions=int(leaves.cell.size),
+        n_experts=int(sum(one["output"].size for one in seen)),
     )
     learnt_in_shards(model, sharded, plan.labels)
     write_about(work.shards, model)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.base import clone
 
 from spngp._support.checks import as_generator
 from spngp._support.memory import default_limit
@@ -67,6 +68,12 @@ class Job:
         About how many rows a cell has at most.
     resume : bool
         Go on with what an interrupted fit of the same job has left.
+    as_columns : bool
+        Whether predictions for a single target are columns, (n, 1).
+    named : bool
+        Whether the model knows its inputs by name.
+    table : TableSchema, optional
+        What the command line knows of the table.
     """
 
     dataset: Any
@@ -76,6 +83,9 @@ class Job:
     most_sampled: int = MOST_SAMPLED
     rows_of_a_cell: int = _ROWS_OF_A_CELL
     resume: bool = False
+    as_columns: bool = False
+    named: bool = True
+    table: Any = None
 
     @property
     def directory(self) -> Path:
@@ -89,6 +99,9 @@ def fit(model: SPNGPRegressor, job: Job, engine: Engine) -> SPNGPRegressor:
     After an error spill files are removed. A fit that was killed leaves them, for a job that is to ``resume`` it.
     """
     check_supported(model)
+    model = clone(model)
+    if job.table is not None:
+        model.table_ = job.table
     pieces = pieces_of(job.dataset, [*job.inputs, *job.targets])
     work = Work(job.directory, job.directory / "model")
     seed = _begin(model, job, work, pieces)
@@ -199,7 +212,9 @@ def _sample(model: SPNGPRegressor, job: Job, work: Work, pieces: Sequence[Piece]
     y = np.concatenate(
         [outputs_of(one, list(job.targets), piece.name) for one, piece in zip(tables, pieces, strict=True)]
     )
-    X, Y = describe(model, table.select(list(job.inputs)), y[:, 0] if y.shape[1] == 1 else y)
+    X, Y = describe(model, table.select(list(job.inputs)), y[:, 0] if y.shape[1] == 1 and not job.as_columns else y)
+    if not job.named:
+        del model.feature_names_in_
     for one, piece in zip(tables, pieces, strict=True):
         inputs_of(one.select(list(job.inputs)), model.columns_, piece.name)
     order = canonical_order(X, Y)
