@@ -129,7 +129,7 @@ class _Writer:
         self._directory, self._inputs, self._targets = directory, inputs, targets
 
     def __call__(self, number: int, X: Any, y: Any) -> None:
-        table, outputs = _as_table(X, self._inputs, number), _as_table(y, self._targets, number)
+        table, outputs = _as_table(X, self._inputs, number, True), _as_table(y, self._targets, number)
         if table.num_rows != outputs.num_rows:
             raise ValueError(
                 f"partition {number}: X and y must have as many rows, got {table.num_rows} and {outputs.num_rows}"
@@ -140,7 +140,7 @@ class _Writer:
             write_table(Path(self._directory) / f"partition-{number:06d}.arrow", table)
 
 
-def _as_table(rows: Any, names: list[str], number: int) -> Any:
+def _as_table(rows: Any, names: list[str], number: int, refuses_nan: bool = False) -> Any:
     if hasattr(rows, "to_frame"):
         rows = rows.to_frame()
     if hasattr(rows, "columns"):
@@ -153,6 +153,8 @@ def _as_table(rows: Any, names: list[str], number: int) -> Any:
     array = array[:, np.newaxis] if array.ndim == 1 else array
     if array.shape[1] != len(names):
         raise ValueError(f"partition {number}: there must be {len(names)} columns, got {array.shape[1]}")
+    if refuses_nan and (lacking := np.isnan(array).any(axis=0)).any():
+        raise ValueError(f"partition {number}: column {names[int(np.argmax(lacking))]!r} contains NaN")
     return pa.table({name: array[:, j] for j, name in enumerate(names)})
 
 

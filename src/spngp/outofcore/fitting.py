@@ -47,8 +47,8 @@ from spngp.structure import Region
 from spngp.structure.cells import CellTree
 
 MOST_SAMPLED = 1_000_000  # rows
-_ROWS_OF_A_CELL = 16_000
-_LEAVES_OF_A_CELL = 8.0  # times the rows that a leaf sees, at least
+_REGIONS_OF_A_CELL = 32  # times the most rows of a region: about the most rows of a cell, but
+_SEEN_OF_A_CELL = 8.0  # times the rows that a leaf sees, at least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +64,8 @@ class Job:
         The directory that becomes the model.
     most_sampled : int
         Rows of the sample, at most.
-    rows_of_a_cell : int
-        About how many rows a cell has at most.
+    rows_of_a_cell : int, optional
+        About how many rows a cell has at most; by default 32 times as many as a region.
     resume : bool
         Go on with what an interrupted fit of the same job has left.
     as_columns : bool
@@ -81,7 +81,7 @@ class Job:
     targets: Sequence[str]
     output: Path
     most_sampled: int = MOST_SAMPLED
-    rows_of_a_cell: int = _ROWS_OF_A_CELL
+    rows_of_a_cell: int | None = None
     resume: bool = False
     as_columns: bool = False
     named: bool = True
@@ -195,7 +195,7 @@ def _laid(
         raise ValueError(f"{n_rows:,} rows are too few to be fitted out of core: fit them in memory")
     share = W.shape[0] / n_rows
     sees = (1.0 + (3.0 if plan.overlap is None else float(plan.overlap))) * plan.block_size
-    rows = max(job.rows_of_a_cell, _LEAVES_OF_A_CELL * sees)
+    rows = max(job.rows_of_a_cell or _REGIONS_OF_A_CELL * plan.block_size, _SEEN_OF_A_CELL * sees)
     tree = CellTree.of(ground.tied.regions, rows * share, ground.first)
     tied = replace(ground.tied, regions=Region(ground.tied.regions.box, np.empty(0, dtype=np.intp)), sampled=[])
     ground = Ground(ground.plan, tied, ground.curvatures)
