@@ -154,7 +154,7 @@ def test_bad_partitions_are_named(client, rows, tmp_path):
         model.fit(fewer, outputs)
     other = X.iloc[300:].assign(b="text")
     mixed = dd.from_delayed([dask.delayed(X.iloc[:300]), dask.delayed(other)], meta=X.iloc[:0], verify_meta=False)
-    with pytest.raises(ValueError, match="partition partition-000001.arrow: column 'b' must hold a number"):
+    with pytest.raises(ValueError, match=r"partition partition-000001\.arrow: column 'b' must hold a number"):
         model.fit(mixed, outputs)
     array = rows[0][["a", "b"]].to_numpy().copy()
     array[700, 1] = np.nan
@@ -170,7 +170,7 @@ def test_bad_partitions_are_named(client, rows, tmp_path):
 def test_a_scheduler_that_does_not_answer():
     began = time.monotonic()
     with (
-        pytest.raises(ValueError, match="no Dask scheduler answers at tcp://127.0.0.1:9"),
+        pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
         cluster("tcp://127.0.0.1:9", 1, 1.0),
     ):
         pass

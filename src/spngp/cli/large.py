@@ -87,6 +87,7 @@ def fit_large(
         table=TableSchema(tuple(declaration.targets), declaration.date_format),
     )
     with ExitStack() as held:
+        held.callback(_tell_resume, job.directory)
         model = fit(model, job, _doing(engine, scheduler, settings, job, held))
     sharded = sharded_of(model)
     assert sharded is not None
@@ -105,6 +106,14 @@ def fit_large(
     }
 
 
+def _tell_resume(directory: Path) -> None:
+    """Where there is something to go on with, say so."""
+    from spngp.cli.terminal import note
+
+    if directory.exists():
+        note(f"spngp: what was done is kept in {directory}; --resume goes on with it")
+
+
 def _doing(engine: str, scheduler: str | None, settings: Any, job: Any, held: ExitStack) -> Any:
     """Who does the steps, until the stack is left."""
     from spngp._support.memory import default_limit
@@ -113,10 +122,8 @@ def _doing(engine: str, scheduler: str | None, settings: Any, job: Any, held: Ex
 
     if engine == "outofcore":
         return Threads(settings.jobs)
-    try:
-        from spngp.dask.engine import Workers, cluster
-    except ImportError as error:
-        raise ValueError(f"--engine dask needs Dask: pip install 'spngp[dask]' ({error})") from None
+    from spngp.dask.engine import Workers, cluster
+
     limit = _SHARE_OF_WORKERS * (settings.memory_limit or default_limit())
     client = held.enter_context(cluster(scheduler, n_threads(settings.jobs), limit))
     workers = Workers(client, job.directory.with_suffix(".steps"))

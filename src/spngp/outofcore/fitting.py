@@ -96,7 +96,8 @@ class Job:
 def fit(model: SPNGPRegressor, job: Job, engine: Engine) -> SPNGPRegressor:
     """Fit a model out of core; it lies in shards in ``job.output``, which appears when all is done.
 
-    After an error spill files are removed. A fit that was killed leaves them, for a job that is to ``resume`` it.
+    After an error spill files are removed. A fit that was killed, or has lost its workers, leaves them for a job that
+    is to ``resume`` it.
     """
     check_supported(model)
     model = clone(model)
@@ -109,9 +110,16 @@ def fit(model: SPNGPRegressor, job: Job, engine: Engine) -> SPNGPRegressor:
         with Progress(bool(model.verbose)) as progress, one_blas_thread():
             return _fitted(model, job, engine, work, pieces, seed, progress)
     except Exception as error:
-        if isinstance(error, ValueError | TypeError | OSError | ArithmeticError):
+        if _is_final(error):
             shutil.rmtree(work.directory, ignore_errors=True)
         raise
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether to try again would end in the same error: not if workers or connections were lost."""
+    if isinstance(error, OSError):
+        return error.errno is not None and not isinstance(error, ConnectionError | TimeoutError)
+    return isinstance(error, ValueError | TypeError | ArithmeticError)
 
 
 def _begin(model: SPNGPRegressor, job: Job, work: Work, pieces: Sequence[Piece]) -> int:
