@@ -46,6 +46,7 @@ def test_predict_streams_in_the_order_of_the_rows(folder, tmp_path):
     np.testing.assert_array_equal(found["y_mean"].to_numpy(), mean)
     np.testing.assert_array_equal(found["y_low0.9"].to_numpy(), low)
     ok("evaluate", path / "model", path / "new.parquet")
+    assert "6,000" in ok("inspect", path / "model").stdout
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from spngp.dask.engine import cluster  # noqa: E402
 # of Dask's own; and of processes that are killed, whose sockets nobody closes
 pytestmark = pytest.mark.filterwarnings("ignore")
 PARAMETERS = {"max_leaf_size": 60, "overlap": 1.0, "random_state": 0}
+QUICK = {**PARAMETERS, "hyperparameters": "fixed"}  # where it is about files and processes
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,12 @@ def expected(rows):
 def fitted(client, rows):
     X, y = (dd.from_pandas(part, npartitions=4) for part in rows)
     return DaskSPNGPRegressor(client, **PARAMETERS).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def quick(client, rows):
+    X, y = (dd.from_pandas(part, npartitions=4) for part in rows)
+    return DaskSPNGPRegressor(client, **QUICK).fit(X, y)
 
 
 def test_equals_the_fit_in_memory(fitted, expected, rows):
@@ -82,13 +89,13 @@ def test_arrays_and_conventions(client):
     X = rng.normal(size=(2000, 3))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=2000)
     lazy = da.from_array(X, chunks=(600, 2))
-    model = DaskSPNGPRegressor(client, max_leaf_size=60, random_state=0)
+    model = DaskSPNGPRegressor(client, max_leaf_size=60, random_state=0, hyperparameters="fixed")
     assert model.get_params()["max_leaf_size"] == 60
     assert model.set_params(overlap=1.0) is model
     with pytest.raises(ValueError, match="not fitted"):
         model.predict(lazy)
     model.fit(lazy, da.from_array(y, chunks=600))
-    local = SPNGPRegressor(max_leaf_size=60, random_state=0, overlap=1.0).fit(X, y)
+    local = SPNGPRegressor(**QUICK).fit(X, y)
     mean, std = model.predict(lazy, return_std=True)
     assert mean.chunks[0] == (600, 600, 600, 200)
     np.testing.assert_allclose(std.compute(), local.predict(X, return_std=True)[1], rtol=1e-9)
@@ -96,7 +103,7 @@ def test_arrays_and_conventions(client):
     assert isinstance(model.to_local(), SPNGPRegressor)
 
 
-def killed_when(client, found, pid=None):
+def killed_when(client, found):
     """Kill a worker as soon as ``found()`` is true, in a thread; the list of what was killed."""
     pids, gone = list(client.run(os.getpid).values()), []
 
@@ -114,22 +121,23 @@ def killed_when(client, found, pid=None):
 
 
 @pytest.mark.parametrize("step", ["route", "learn"])
-def test_a_worker_that_is_killed_loses_nothing_but_its_own_steps(client, rows, fitted, tmp_path, step):
+def test_a_worker_that_is_killed_loses_nothing_but_its_own_steps(client, rows, quick, tmp_path, step):
     client.wait_for_workers(2)
     X, y = (dd.from_pandas(part, npartitions=8) for part in rows)
     thread, gone = killed_when(client, lambda: any(tmp_path.glob(f"*/.model.fit/done/{step}-*.npz")))
-    model = DaskSPNGPRegressor(client, tmp_path, **PARAMETERS).fit(X, y)
+    model = DaskSPNGPRegressor(client, tmp_path, **QUICK).fit(X, y)
     thread.join()
     assert gone
-    for shard in (fitted.path_ / "shards").iterdir():
+    for shard in (quick.path_ / "shards").iterdir():
         assert shard.read_bytes() == (model.path_ / "shards" / shard.name).read_bytes()
-    assert model.log_evidence_ == fitted.log_evidence_
+    assert model.log_evidence_ == quick.log_evidence_
 
 
-def test_a_killed_cluster_is_resumed(rows, fitted, tmp_path):
+def test_a_killed_cluster_is_resumed(rows, quick, tmp_path):
     table = pa.Table.from_pandas(rows[0].assign(y=rows[1]), preserve_index=False)
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=1200)
     options = ["--target", "y", "--max-leaf-size", "60", "--overlap", "1", "--jobs", "2", "--engine", "dask"]
+    options += ["--hyperparameters", "fixed"]
     command = [sys.executable, "-m", "spngp", "fit", "rows.parquet", *options, "-o", "model"]
     running = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)
     while not any((tmp_path / ".model.fit").glob("done/learn-*.npz")):
@@ -140,7 +148,7 @@ def test_a_killed_cluster_is_resumed(rows, fitted, tmp_path):
     assert not (tmp_path / "model").exists()
     subprocess.run([*command, "--resume"], cwd=tmp_path, check=True, capture_output=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "rows.parquet"]
-    assert spngp.load(tmp_path / "model").log_evidence_ == fitted.log_evidence_
+    assert spngp.load(tmp_path / "model").log_evidence_ == quick.log_evidence_
 
 
 def test_bad_partitions_are_named(client, rows, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,13 @@ _NUMBERS = 2**21  # rows times outputs times components of a batch: 17 MB an arr
 def open_model(path: str) -> Any:
     """A saved model, every byte of its file checked: a command reads most of it anyway."""
     return load(path, verify=True)
+
+
+def size_of(path: str) -> int:
+    """Bytes of a model, a file or a directory."""
+    if not Path(path).is_dir():
+        return Path(path).stat().st_size
+    return sum(part.stat().st_size for part in Path(path).rglob("*") if part.is_file())
 
 
 def rows_at_a_time(model: Any) -> int:
