@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import spngp
-from outofcore.same_structure import fitted_in_memory
+from same_structure import fitted_in_memory
 from spngp import SPNGPRegressor
 from spngp.outofcore import Job, fit
 from spngp.outofcore.engines import Threads
@@ -16,7 +16,7 @@ from spngp.outofcore.pieces import sampled
 CELL = 1000
 
 
-def table(n=5000, d=3, seed=0, outputs=1, outliers=0):
+def table(n=3000, d=3, seed=0, outputs=1, outliers=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     columns = {f"x{j}": X[:, j] for j in range(d)}
@@ -67,15 +67,15 @@ def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
 
 
 def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
-    rows = table(6000, outputs=2, outliers=40)
+    rows = table(3600, outputs=2, outliers=40)
     y = np.column_stack([rows["y0"], rows["y1"]])
     y[::7, 1] = np.nan
     rows = rows.set_column(rows.schema.get_field_index("y1"), "y1", pa.array(y[:, 1]))
     X = rows.select(names(rows, "x"))
-    out = in_shards(rows, tmp_path, most_sampled=2500)
+    out = in_shards(rows, tmp_path, most_sampled=1800)
     seed = int(np.random.default_rng(0).integers(2**62))
-    sample = sampled(0, 6000, 2500 / 6000, seed)
-    assert 2300 < sample.size < 2700
+    sample = sampled(0, 3600, 1800 / 3600, seed)
+    assert 1700 < sample.size < 1900
     cell = max(CELL, 8 * 2 * 60)
     judge = fitted_in_memory(model(), X, y, sample, cell)
     assert len(out.outliers_) > 20
@@ -84,23 +84,23 @@ def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
 
 
 def test_neither_partitions_nor_threads_change_a_bit(tmp_path):
-    rows = table(3000)
+    rows = table(2500)
     X = rows.select(names(rows, "x")).slice(0, 100)
     found = []
-    for i, (group, jobs) in enumerate([(3000, 1), (701, 3)]):
+    for i, (group, jobs) in enumerate([(2500, 1), (701, 3)]):
         (tmp_path / str(i)).mkdir()
-        found.append(in_shards(rows, tmp_path / str(i), row_group=group, engine=Threads(jobs), most_sampled=2000))
+        found.append(in_shards(rows, tmp_path / str(i), row_group=group, engine=Threads(jobs), most_sampled=1700))
     assert found[0].log_evidence_ == found[1].log_evidence_
     np.testing.assert_array_equal(found[0].predict_dist(X).std, found[1].predict_dist(X).std)
 
 
 def test_categories_gaps_and_dates_as_in_memory(tmp_path):
-    rows = table(4000)
+    rows = table(2500)
     rng = np.random.default_rng(1)
-    place = np.array(["north", "south", "west"])[rng.integers(3, size=4000)]
-    when = np.datetime64("2024-01-01") + rng.integers(0, 300, size=4000)
+    place = np.array(["north", "south", "west"])[rng.integers(3, size=2500)]
+    when = np.datetime64("2024-01-01") + rng.integers(0, 300, size=2500)
     y = rows["y0"].to_numpy() + (place == "south")
-    gaps = np.where(rng.uniform(size=4000) < 0.05, np.nan, rows["x0"].to_numpy())
+    gaps = np.where(rng.uniform(size=2500) < 0.05, np.nan, rows["x0"].to_numpy())
     rows = pa.table({"x0": pa.array(gaps, from_pandas=True), "x1": rows["x1"], "xp": place, "xw": when, "y0": y})
     X = rows.select(names(rows, "x"))
     out = in_shards(rows, tmp_path)
@@ -108,7 +108,7 @@ def test_categories_gaps_and_dates_as_in_memory(tmp_path):
 
 
 def test_without_context_and_with_tied_parameters(tmp_path):
-    rows = table(3000)
+    rows = table(2000)
     X = rows.select(names(rows, "x"))
     for i, changes in enumerate([{"overlap": 0.0}, {"hyperparameters": "tied"}]):
         (tmp_path / str(i)).mkdir()

@@ -21,6 +21,7 @@ from spngp.dask.engine import Workers, default_client
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.answers import Question
 from spngp.io import load
+from spngp.io.shards import directory_of
 from spngp.outofcore.fitting import Job, fit
 from spngp.outofcore.pieces import write_table
 
@@ -106,7 +107,9 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
 
     def to_local(self) -> SPNGPRegressor:
         """The model as an estimator of this process, which opens shards as it needs them."""
-        return cast("SPNGPRegressor", load(self._fitted()))
+        model = cast("SPNGPRegressor", load(self._fitted()))
+        directory_of(model).kept_by(self)
+        return model
 
     @property
     def log_evidence_(self) -> float:

@@ -91,6 +91,7 @@ class Directory:
 
     def __init__(self, path: str | os.PathLike[str], limit: float) -> None:
         self.path, self._limit = Path(path), limit
+        self._keeper: Any = None
         self._open: OrderedDict[int, tuple[Cell, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -115,6 +116,10 @@ class Directory:
         shelf = Directory(self.path, self._limit)
         weakref.finalize(shelf, shutil.rmtree, directory, ignore_errors=True)
         return shelf
+
+    def kept_by(self, keeper: Any) -> None:
+        """Hold on to an object with which the directory would go."""
+        self._keeper = keeper
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "limit": self._limit}
