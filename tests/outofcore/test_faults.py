@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import spngp
-from outofcore.test_fitting import CELL, names, table
-from outofcore.test_fitting import model as learning
+from large_rows import job, names, table
+from large_rows import model as learning
 from spngp.io import ModelFileError
 from spngp.outofcore import Job, fit, fit_dataset, predictions
 from spngp.outofcore.engines import Threads
@@ -25,22 +25,11 @@ def model(**changes):
     return learning(**{"hyperparameters": "fixed", **changes})
 
 
-def job(path, rows=None, **changes):
-    given = {
-        "dataset": ds.dataset(path / "rows.parquet" if rows is None else rows, format="parquet"),
-        "inputs": ["x0", "x1", "x2"],
-        "targets": ["y0"],
-        "output": path / "model",
-        "rows_of_a_cell": CELL,
-    }
-    return Job(**{**given, **changes})
-
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from outofcore.test_faults import job, model
+from large_rows import job, model
 from spngp.outofcore import fit
 from spngp.outofcore.engines import Threads
 from spngp.outofcore.pieces import sampled
@@ -53,7 +42,7 @@ class Deadly(Threads):
             return step(item)
         return super().map(counted, items, advance)
 
-fit(model(), job(Path({path!r})), Deadly(1))
+fit(model(hyperparameters="fixed"), job(Path({path!r})), Deadly(1))
 """
 
 

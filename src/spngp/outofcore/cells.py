@@ -17,10 +17,13 @@ from spngp.box import Box
 from spngp.estimators.rows import canonical_order
 from spngp.gp.optimisation import Convergence
 from spngp.io.shards import read_network, shard_path, write_cell, write_network
+from spngp.learning.defaults import OVERLAP
 from spngp.learning.learnt import LEAST_WEIGHT
+from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
+from spngp.network.pruning import prune
 from spngp.network.rescaling import in_units
 from spngp.network.row_noise import RowNoise
 from spngp.noise import GAUSSIAN
@@ -104,13 +107,15 @@ def learn_cell(work: Work, cell: int) -> Summary:
         own = conditioning.condition(
             prior, W, Z, own_noise=found.own_noise, known=found.own, keep=conditioning.no_factors
         )
+        own = prune(own, 0.0)  # experts of no weight at all, as in memory
         placed = place(own)
         noise = RowNoise.of(placed, W, None)
     doubted = np.full(Z.shape, np.nan) if found.own_noise is None else found.own_noise
     local = np.column_stack([noise.local(k) for k in range(Z.shape[1])])
-    rows = CellRows(X, Y, numbers, local, doubted)
-    write_groups(work.cell(cell), rows.columns(), np.array([0, X.shape[0]]))
-    write_network(work.own(cell), own, X, Y, plan.units)
+    kept = _copies_that_count(X, plan)
+    rows = CellRows(X, Y, numbers, local, doubted).taken(kept)
+    write_groups(work.cell(cell), rows.columns(), np.array([0, kept.size]))
+    write_network(work.own(cell), own, rows.X, rows.Y, plan.units)
     boxes = list(dict.fromkeys(item.box for item in placed if not item.children))
     inside = {item.box: own_rows for item, own_rows in zip(placed, route(placed, W), strict=True)}
     corners = [at.intersection(box).corners(W.shape[1]) for at in boxes]
@@ -122,6 +127,19 @@ def learn_cell(work: Work, cell: int) -> Summary:
         "in_doubt": _in_doubt(numbers, doubted),
         "widens": (~np.isnan(doubted) & ~beyond).any(axis=0),
     }
+
+
+def _copies_that_count(X: Array, plan: Plan) -> Indices:
+    """Rows without the copies of equal ones that are too many to be context, or to be told from as many as that.
+
+    Equal rows are seen together or not at all: more of them than a leaf may see are not seen
+    (:func:`spngp.structure.context.nearest`), however many more.
+    """
+    overlap = OVERLAP if plan.overlap is None else float(np.asarray(plan.overlap))
+    most = max(int(2.0 * overlap * plan.block_size), plan.block_size) + 2
+    new = np.flatnonzero(np.concatenate([[True], (X[1:] != X[:-1]).any(axis=1)]))
+    rank = np.arange(X.shape[0]) - np.repeat(new, np.diff(np.append(new, X.shape[0])))
+    return np.flatnonzero(rank < most)
 
 
 def _in_doubt(numbers: Indices, doubted: Array) -> Indices:
