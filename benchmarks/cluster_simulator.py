@@ -1,14 +1,13 @@
-"""A fit of many rows on many workers, simulated: measured step times are replayed on workers with a stated network.
+"""A fit of many rows on many workers, simulated: measured times of cells are replayed on workers with a stated network.
 
-    python benchmarks/cluster_simulator.py                                   # a billion rows, 100 workers
-    python benchmarks/cluster_simulator.py --rows 10000000 --workers 1 --check 2600
+    python benchmarks/cluster_simulator.py                          # a billion rows, 100 workers of one core
+    python benchmarks/cluster_simulator.py --rows 200000 --workers 1 --check 61
 
-Steps are those that ``benchmarks/outofcore_stages.py`` measured, on one core. A step of a larger fit takes the time of
-one that was measured, drawn at random, plus the time that its bytes take: through the worker's own network, and through
-the storage that all share. Cells have about the same number of rows however many rows there are, so their number grows
-and not their time, except that leaves of larger sets see fewer rows (``spngp.learning.defaults.overlap``) and that
-every cell compares itself with all leaves when halos are exchanged. Workers take the next step when they are free;
-stages wait for each other. What the client does alone is that of its sample of a million rows.
+What cells take is what ``benchmarks/outofcore_stages.py`` measured on one core; bytes follow from the formulas of
+``docs/scaling.md``. A cell of the simulated fit is a measured one, drawn at random and scaled to its number of rows;
+the time to see rows around also by the cube of the rows that a leaf sees, which fall with N
+(``spngp.learning.defaults.overlap``). Every step moves its bytes through its worker's network and through the storage
+that all share. Workers take the next step when they are free, and stages wait for each other.
 """
 
 from __future__ import annotations
@@ -18,36 +17,38 @@ import heapq
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from spngp.learning.defaults import overlap
 
 MEASURED = Path(__file__).parent / "results" / "outofcore_stages.json"
-ROWS_OF_A_PIECE = 250_000
-ROW = 8  # bytes of a number
-
-
-@dataclass(frozen=True)
-class Network:
-    """Gigabytes a second: of a worker's own connection, and of the storage that all workers share."""
-
-    worker: float
-    storage: float
-
-    def seconds(self, n_bytes: float, workers: int) -> float:
-        """For a step of one of many workers that do the same."""
-        return n_bytes / (1e9 * min(self.worker, self.storage / workers))
+ROWS_OF_A_PIECE, MOST_SAMPLED, ROWS_OF_A_CELL, MOST_CELLS, MOST_ROWS = 250_000, 1_000_000, 16_000, 2000, 500
+# Seconds. Of the client: tied parameters, and four cuttings of a million rows (docs/performance.md); the shape of the
+# noise, from some thirty leaves. Of a worker: reading and writing a row, comparing two leaves along an input.
+TIED, CUTTING, NOISE = 6.0, 6.0, 5.0
+ROW_ROUTED, PAIR_COMPARED = 1.0e-6, 4.0e-9
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a simulated fit."""
+    """A stage of a simulated fit: its steps, the seconds until the last of them is done, and the bytes moved."""
 
     name: str
     steps: int
     seconds: float
-    bytes_moved: float
+    moved: float
+
+
+def own_rows(n_rows: float) -> float:
+    """Mean number of rows of a region: halves of halves, until there are 500 at most."""
+    return float(n_rows / 2 ** np.ceil(np.log2(n_rows / MOST_ROWS)))
+
+
+def seen_rows(n_rows: float) -> float:
+    """Mean number of rows that a leaf sees."""
+    return own_rows(n_rows) * (1.0 + overlap(int(n_rows), own_rows(n_rows)))
 
 
 def scheduled(durations: np.ndarray, workers: int) -> float:
@@ -58,42 +59,46 @@ def scheduled(durations: np.ndarray, workers: int) -> float:
     return max(free)
 
 
-def simulated(measured: dict, rows: int, workers: int, network: Network, seed: int = 0) -> list[Stage]:
-    """The stages of a fit of so many rows."""
-    rng = np.random.default_rng(seed)
-    stages, d = measured["stages"], measured["inputs"]
-    n_cells = len(stages["learn_cell"]["seconds"])
-    rows_of_a_cell = measured["rows"] / n_cells
-    cells, pieces = max(1, round(rows / rows_of_a_cell)), -(-rows // ROWS_OF_A_PIECE)
-    own = measured["own rows, mean"]
-    before, now = (own * (1.0 + overlap(n, own)) for n in (measured["rows"], rows))
-    factor = (now / before) ** 3
-    regions = measured["experts"] / 2 * rows / measured["rows"]
-    bytes_of_a_row = ROW * (d + 1)
-    halo = measured["stages"]["exchange"]["bytes"]["halos"] / measured["rows"]  # bytes per row, noise included
-    per_piece = rows / pieces
-    scale = per_piece / (measured["rows"] / len(stages["route"]["seconds"]))
-
-    def drawn(name: str, count: int, times: float = 1.0) -> np.ndarray:
-        return times * rng.choice(stages[name]["seconds"], count)
+def simulated(
+    measured: dict[str, Any], rows: int, workers: int, worker_speed: float, storage: float, seed: int = 0
+) -> list[Stage]:
+    """The stages of a fit of so many rows; speeds are in gigabytes a second."""
+    rng, stages, d = np.random.default_rng(seed), measured["stages"], measured["inputs"]
+    pieces = -(-rows // ROWS_OF_A_PIECE)
+    cells = max(1, round(rows / max(0.75 * ROWS_OF_A_CELL, rows / MOST_CELLS)))
+    cell, before = rows / cells, measured["rows"] / len(stages["learn_cell"]["seconds"])
+    row, noted = 8 * (d + 1), 8 * (d + 1) + 24  # bytes of a row; of one with its number and its noise
+    halo = stages["exchange"]["bytes"]["halos"] / stages["exchange"]["bytes"]["cells"]  # rows seen by others, per row
+    leaves = rows / own_rows(rows)
+    seen = seen_rows(rows) / own_rows(rows)
+    shard = row * (1.0 + halo) + 2 * (8 + 8) * seen + 4 * seen  # two experts: C⁻¹y, weights; positions
 
     def stage(name: str, durations: np.ndarray, bytes_of_a_step: float) -> Stage:
-        moving = network.seconds(bytes_of_a_step, min(workers, durations.size))
-        return Stage(name, durations.size, scheduled(durations + moving, workers), bytes_of_a_step * durations.size)
+        speed = 1e9 * min(worker_speed, storage / min(workers, durations.size))
+        return Stage(
+            name,
+            durations.size,
+            scheduled(durations + bytes_of_a_step / speed, workers),
+            bytes_of_a_step * durations.size,
+        )
 
-    cell = rows_of_a_cell
-    grown = regions / (measured["experts"] / 2)  # comparisons of a cell's leaves with all leaves
-    client = min(1.0, 1_000_000 / measured["rows"]) if rows > measured["rows"] else rows / measured["rows"]
-    laid = stages["route"]["client s"] * max(client, min(rows, 1_000_000) / measured["rows"]) ** 0.5
-    compared = 8e-9 * d * regions * (regions / cells) * np.ones(cells)  # seconds of numpy per pair of leaves
+    def drawn(name: str, times: float) -> np.ndarray:
+        return times * cell / before * rng.choice(stages[name]["seconds"], cells)
+
+    learnt = (own_rows(rows) / measured["own rows, mean"]) ** 2  # n³ an expert, and rows / n experts
+    wide = (seen_rows(rows) / measured["rows seen, mean"]) ** 3 * measured["own rows, mean"] / own_rows(rows)
+    compared = PAIR_COMPARED * d * (leaves / cells) * leaves
+    reading, piece = ROW_ROUTED * rows / pieces * np.ones(pieces), rows / pieces
+    sample = min(rows, MOST_SAMPLED)
     return [
-        stage("sample", drawn("take_sample", pieces, scale), per_piece * bytes_of_a_row),
-        Stage("ground (client)", 1, laid, 1_000_000 * bytes_of_a_row),
-        stage("route", drawn("route", pieces, scale), 2 * per_piece * (bytes_of_a_row + ROW)),
-        stage("learn", drawn("learn_cell", cells), cell * (2 * (bytes_of_a_row + ROW) + 3 * bytes_of_a_row)),
-        stage("reach", drawn("measure_reach", cells), cell * bytes_of_a_row),
-        stage("exchange", drawn("exchange", cells) + (compared if grown > 4 else 0.0), cell * (bytes_of_a_row + halo)),
-        stage("see", drawn("see_around", cells, factor), cell * (4 * bytes_of_a_row + halo)),
+        stage("sample", reading, piece * row),
+        Stage("ground (client)", 1, TIED + CUTTING * sample / 1e6, sample * row),
+        stage("route", 2 * reading, piece * (2 * row + 8)),
+        stage("learn", drawn("learn_cell", learnt), cell * (row + 8 + noted + row + 40)),
+        stage("reach", drawn("measure_reach", 1.0), cell * noted),
+        stage("exchange", drawn("exchange", 1.0) + compared, cell * noted * (1.0 + halo)),
+        stage("see", drawn("see_around", wide), cell * (row + 40 + noted * (1.0 + halo) + shard)),
+        Stage("noise, model file (client)", 1, NOISE, 0.0),
     ]
 
 
@@ -101,22 +106,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000_000)
     parser.add_argument("--workers", type=int, default=100)
-    parser.add_argument("--worker-network", type=float, default=1.25, help="gigabytes a second (10 Gbit/s)")
-    parser.add_argument("--storage", type=float, default=20.0, help="gigabytes a second in all")
+    parser.add_argument("--worker-speed", type=float, default=1.25, help="gigabytes a second of each (10 Gbit/s)")
+    parser.add_argument("--storage", type=float, default=20.0, help="gigabytes a second of all")
     parser.add_argument("--measured", default=str(MEASURED))
-    parser.add_argument("--check", type=float, help="seconds that a real run took, to compare with")
+    parser.add_argument("--check", type=float, help="CPU seconds that a real run took, to compare with")
     arguments = parser.parse_args()
     measured = json.loads(Path(arguments.measured).read_text())
-    network = Network(arguments.worker_network, arguments.storage)
-    found = simulated(measured, arguments.rows, arguments.workers, network)
-    speeds = f"{network.worker:g} GB/s each, {network.storage:g} GB/s in all"
-    print(f"{arguments.rows:,} rows, {arguments.workers} workers of one core, {speeds}")
+    speeds = (arguments.worker_speed, arguments.storage)
+    found = simulated(measured, arguments.rows, arguments.workers, *speeds)
+    told = f"{speeds[0]:g} GB/s each, {speeds[1]:g} GB/s in all"
+    print(f"{arguments.rows:,} rows, {arguments.workers} workers of one core, {told}")
     print("| stage | steps | seconds | GB moved |")
     print("|---|---|---|---|")
     for stage in found:
-        print(f"| {stage.name} | {stage.steps:,} | {stage.seconds:,.1f} | {stage.bytes_moved / 1e9:,.1f} |")
+        print(f"| {stage.name} | {stage.steps:,} | {stage.seconds:,.1f} | {stage.moved / 1e9:,.2f} |")
     total = sum(stage.seconds for stage in found)
-    print(f"| all | | {total:,.0f} | {sum(stage.bytes_moved for stage in found) / 1e9:,.0f} |")
+    print(f"| all | | {total:,.0f} | {sum(stage.moved for stage in found) / 1e9:,.1f} |")
     if arguments.check:
         print(f"simulated / measured: {total / arguments.check:.2f}")
 

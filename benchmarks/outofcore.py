@@ -80,11 +80,11 @@ def cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def fitted(engine: str, data: Path, output: Path, jobs: int, limit: float | None) -> None:
+def fitted(engine: str, data: Path, output: Path, jobs: int, limit: float | None, further: list[str]) -> None:
     """Fit by the command line, so that all that it takes is counted."""
     options = ["--engine", engine, "--no-holdout", "--jobs", str(jobs), "--target", "y", "-o", str(output), "--json"]
     options += [] if limit is None else ["--memory-limit", str(limit)]
-    command = [sys.executable, "-m", "spngp", "fit", str(data), *options]
+    command = [sys.executable, "-m", "spngp", "fit", str(data), *options, *further]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -93,9 +93,11 @@ def one_fit(arguments: argparse.Namespace) -> None:
     folder = Path(arguments.folder)
     engine, output = arguments.one, folder / f"model-{arguments.one}"
     watch, cpu, started = Watch(), cpu_seconds(), time.perf_counter()
-    fitted(engine, folder / "rows.parquet", output, arguments.jobs, arguments.memory_limit)
+    fitted(engine, folder / "rows.parquet", output, arguments.jobs, arguments.memory_limit, arguments.options.split())
     seconds, cpu_of_fit, peak = time.perf_counter() - started, cpu_seconds() - cpu, watch.close()
     import spngp
+    import spngp.estimators
+    import spngp.io
 
     started = time.perf_counter()
     model = spngp.load(output)
@@ -169,6 +171,7 @@ def main() -> None:
     parser.add_argument("--predict", type=int, default=100_000)
     parser.add_argument("--memory-limit", type=float)
     parser.add_argument("--folder", help="keep rows and models here; by default a temporary folder")
+    parser.add_argument("--options", default="", help="further options of spngp fit, in one text")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -183,6 +186,7 @@ def main() -> None:
         engines, found = arguments.engines.split(","), []
         for engine in engines:
             passed = ["--one", engine, "--folder", str(folder), "--jobs", str(arguments.jobs)]
+            passed += [f"--options={arguments.options}"]
             passed += [] if arguments.memory_limit is None else ["--memory-limit", str(arguments.memory_limit)]
             command = [sys.executable, __file__, *passed]
             result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])

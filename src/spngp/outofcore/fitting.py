@@ -48,7 +48,8 @@ from spngp.structure.cells import CellTree
 
 MOST_SAMPLED = 1_000_000  # rows
 _REGIONS_OF_A_CELL = 32  # times the most rows of a region: about the most rows of a cell, but
-_SEEN_OF_A_CELL = 8.0  # times the rows that a leaf sees, at least
+_SEEN_OF_A_CELL = 8.0  # times the rows that a leaf sees, and
+_MOST_CELLS = 2000  # about, at most: tables of pairs of cells grow with their square
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +204,8 @@ def _laid(
         raise ValueError(f"{n_rows:,} rows are too few to be fitted out of core: fit them in memory")
     share = W.shape[0] / n_rows
     sees = (1.0 + (3.0 if plan.overlap is None else float(plan.overlap))) * plan.block_size
-    rows = max(job.rows_of_a_cell or _REGIONS_OF_A_CELL * plan.block_size, _SEEN_OF_A_CELL * sees)
+    wanted = job.rows_of_a_cell or _REGIONS_OF_A_CELL * plan.block_size
+    rows = max(wanted, _SEEN_OF_A_CELL * sees, n_rows / _MOST_CELLS)
     tree = CellTree.of(ground.tied.regions, rows * share, ground.first)
     tied = replace(ground.tied, regions=Region(ground.tied.regions.box, np.empty(0, dtype=np.intp)), sampled=[])
     ground = Ground(ground.plan, tied, ground.curvatures)

@@ -6,6 +6,8 @@ of other cells that are farther off cannot be among the nearest. So the search i
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from spngp._support.types import Array, Indices, Mask
@@ -15,6 +17,7 @@ from spngp.outofcore.spill import write_groups
 from spngp.outofcore.work import Frame, LeafTable, Summary, Work
 from spngp.structure.context import squared_distances
 
+_PAIRS = 4_000_000  # of a leaf's rows and a leaf that are compared at once: 32 MB an array
 _SLACK = 1.0 + 1e-9  # of squared distances, whose last bits depend on the order of sums
 
 
@@ -48,23 +51,23 @@ def exchange(work: Work, cell: int) -> Summary:
     """Write the rows of a cell that leaves of other cells may see, by these cells."""
     frame, leaves, rows = work.known(), _leaves(work.known()), own_rows(work, cell)
     W, scales = frame.ground.plan.units.inputs.apply(rows.X), frame.ground.tied.scales
-    own = np.flatnonzero(leaves.cell == cell)
-    groups, low, high = _groups(W, leaves, own)
+    groups, low, high = _groups(W, leaves, np.flatnonzero(leaves.cell == cell))
+    starts = np.searchsorted(leaves.cell, np.arange(frame.tree.n_cells + 1))  # leaves stand in the order of cells
     chosen: list[Indices] = []
-    counts = np.zeros(frame.tree.n_cells, dtype=np.intp)
-    near = _near_leaves(low, high, leaves, scales)
-    for target in range(frame.tree.n_cells):
-        theirs = np.flatnonzero(leaves.cell == target) if target != cell else own[:0]
-        pairs = near[:, theirs]
-        seen = np.zeros(W.shape[0], dtype=bool)
-        for j in np.flatnonzero(pairs.any(axis=0)):
-            leaf = theirs[j]
-            some = np.concatenate([groups[i] for i in np.flatnonzero(pairs[:, j])])
-            some = some[~seen[some]]
-            box = _box(leaves.low[leaf], leaves.high[leaf])
-            seen[some[squared_distances(box, W[some], scales) <= leaves.squared_reach[leaf]]] = True
-        chosen.append(np.flatnonzero(seen))
-        counts[target] = chosen[-1].size
+    at_once = max(1, _PAIRS * frame.tree.n_cells // (len(groups) * leaves.cell.size))  # cells
+    for first in range(0, frame.tree.n_cells, at_once):
+        ends = starts[first : first + at_once + 1]
+        near = _near_leaves(low, high, leaves, scales, ends[0], ends[-1])
+        for target, (start, stop) in enumerate(itertools.pairwise(ends), first):
+            theirs = near[:, start - ends[0] : stop - ends[0]] if target != cell else near[:, :0]
+            seen = np.zeros(W.shape[0], dtype=bool)
+            for j in np.flatnonzero(theirs.any(axis=0)):
+                some = np.concatenate([groups[i] for i in np.flatnonzero(theirs[:, j])])
+                some = some[~seen[some]]
+                box = _box(leaves.low[start + j], leaves.high[start + j])
+                seen[some[squared_distances(box, W[some], scales) <= leaves.squared_reach[start + j]]] = True
+            chosen.append(np.flatnonzero(seen))
+    counts = np.array([one.size for one in chosen])
     offsets = np.concatenate([[0], np.cumsum(counts)])
     write_groups(work.halo(cell), rows.taken(np.concatenate(chosen)).columns(), offsets)
     return {"counts": counts}
@@ -89,11 +92,11 @@ def _groups(W: Array, leaves: LeafTable, own: Indices) -> tuple[list[Indices], A
     return groups, low, high
 
 
-def _near_leaves(low: Array, high: Array, leaves: LeafTable, scales: Array) -> Mask:
-    """Which leaves may see rows in which of some boxes, shape (boxes, leaves)."""
-    squared = np.zeros((low.shape[0], leaves.cell.size))
+def _near_leaves(low: Array, high: Array, leaves: LeafTable, scales: Array, first: int, last: int) -> Mask:
+    """Which of some leaves may see rows in which boxes, shape (boxes, leaves)."""
+    squared = np.zeros((low.shape[0], last - first))
     for axis in range(low.shape[1]):
-        below = leaves.low[:, axis] - high[:, axis, np.newaxis]
-        above = low[:, axis, np.newaxis] - leaves.high[:, axis]
+        below = leaves.low[first:last, axis] - high[:, axis, np.newaxis]
+        above = low[:, axis, np.newaxis] - leaves.high[first:last, axis]
         squared += np.square(np.maximum(np.maximum(below, above), 0.0) / scales[axis])
-    return np.asarray(squared <= leaves.squared_reach)
+    return np.asarray(squared <= leaves.squared_reach[first:last])
