@@ -15,6 +15,8 @@ EXTRAS = {
     "pyarrow": "cli",
     "matplotlib": "plot",
     "plotly": "report",
+    "dask": "dask",
+    "distributed": "dask",
 }
 
 

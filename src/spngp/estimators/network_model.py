@@ -16,7 +16,7 @@ from spngp.columns.frames import as_table
 from spngp.estimators import present
 from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
-from spngp.estimators.completion import CompletedRows, completed_once, cut_categories
+from spngp.estimators.completion import CompletedRows, completed_once
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.fitting import learn_rows
 from spngp.estimators.importance import Importance, importance_of
@@ -253,8 +253,7 @@ class NetworkModel(Regressor):
         with one_blas_thread():
             parts = []
             for part in self._completed(X):
-                routed = present.routed_of(self._learnt, part.rows, self.n_jobs)
-                parts.append(part.averaged(prediction.averaged(routed, part.rows, value, self.n_jobs)))
+                parts.append(part.averaged(present.averaged_of(self._learnt, part.rows, value, self.n_jobs)))
         return np.concatenate(parts)
 
     def _completed(self, X: Any) -> list[CompletedRows]:
@@ -262,9 +261,8 @@ class NetworkModel(Regressor):
         return [self._complete(rows) for rows in self._rows(X)]
 
     def _complete(self, rows: Array) -> CompletedRows:
-        levels = self.columns_.level_counts
-        cut = cut_categories(levels, self.network_) if any(count > 2 for count in levels) else []
-        return CompletedRows.of(rows, self.X_train_, cut)
+        cut = present.cut_categories_of(self._learnt, self.columns_.level_counts, self.n_jobs)
+        return CompletedRows.of(rows, present.donors_of(self._learnt), cut)
 
     def _rows(self, X: Any) -> list[Array]:
         self._must_be_fitted()
@@ -307,10 +305,7 @@ class NetworkModel(Regressor):
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
         self._must_be_fitted()
         now = self._snapshot()
-        own_noise = present.own_noise_of(now._learnt)
-        if own_noise is None:
-            return np.empty((0, 2), dtype=np.intp)
-        rows, outputs = np.nonzero(~np.isnan(own_noise))
+        rows, outputs = present.doubted_of(now._learnt)
         found = np.stack([now.row_numbers_[rows], outputs], axis=1)
         return np.unique(found, axis=0) if hasattr(now, "row_repeats_") else found
 
@@ -347,4 +342,5 @@ class NetworkModel(Regressor):
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
         what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
-        return present.region_records(self.network_, self.noise_shapes_, self.X_train_.shape[1])
+        self._must_be_fitted()
+        return present.records_of(self._learnt, self.n_jobs)

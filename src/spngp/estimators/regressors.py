@@ -16,6 +16,7 @@ from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
 from spngp.estimators.present import events_of, numbers_of
+from spngp.estimators.rows import is_elsewhere
 from spngp.estimators.targets import check_target, transformed
 from spngp.estimators.updates import forgotten, updated
 from spngp.kernels import Parameter
@@ -211,6 +212,9 @@ class SPNGPRegressor(NetworkModel):
         Parameters
         ----------
         X, y : array-like
+            X may be a data set as well: a :class:`pyarrow.dataset.Dataset`, the path of a Parquet file or folder, or an
+            iterator of record batches; y is then the name of its column, or a list of names. If ``memory_limit`` does
+            not hold its rows, it is fitted out of core (:mod:`spngp.outofcore`).
         sample_weight : array-like of shape (n,), optional
             Whole numbers: a row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of
             weight 0 is not there.
@@ -218,6 +222,12 @@ class SPNGPRegressor(NetworkModel):
             Known variance of the measurement of each output, in the squared units of y. It is added to the noise that
             is learnt. Predictions are of new observations with the learnt noise alone.
         """
+        if is_elsewhere(X):
+            from spngp.outofcore import fit_dataset  # the edges know the estimators, not the other way round
+
+            if sample_weight is not None or y_variance is not None:
+                raise ValueError("a data set is fitted without sample_weight and y_variance; read it, and give rows")
+            return fit_dataset(self, X, y)
         return self._fit(X, y, self._request(), sample_weight, y_variance)
 
     def _request(self) -> Request:

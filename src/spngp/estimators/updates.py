@@ -13,6 +13,7 @@ from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_inputs, check_outputs
 from spngp.learning import Learnt, Plan
+from spngp.learning.sharded import Sharded
 from spngp.streaming import Learner, Living, forget, start, update
 
 if TYPE_CHECKING:
@@ -51,11 +52,18 @@ def living_of(learnt: Learnt | Living) -> Living:
     return learnt if isinstance(learnt, Living) else start(learnt)
 
 
+def _in_memory(model: NetworkModel) -> Learnt | Living:
+    """What a model has learnt; an error for one in shards."""
+    if isinstance(model._learnt, Sharded):
+        raise ValueError("rows cannot come to or leave a model in shards; fit it again with all rows")
+    return model._learnt
+
+
 def updated(
     model: NetworkModel, X: Array, Y: Array, request: Request, variances: Array | None
 ) -> tuple[Learnt | Living, list[str] | None]:
     """What the model will have learnt after further, checked rows; names of kernels if all was learnt again."""
-    now = model._learnt
+    now = _in_memory(model)
     base = now.base if isinstance(now, Living) else now
     check_inputs(X, base.units)
     check_outputs(Y, base.units, base.output_spreads)
@@ -67,7 +75,7 @@ def updated(
 
 def forgotten(model: NetworkModel, rows: Any, older_than: Any, keep_last: Any) -> Living:
     """What the model will have learnt after some rows are forgotten."""
-    living = living_of(model._learnt)
+    living = living_of(_in_memory(model))
     remembered = model.row_numbers_
     gone = _chosen(remembered, rows, older_than, keep_last)
     if gone.all():

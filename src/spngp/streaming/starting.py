@@ -55,7 +55,7 @@ def start(
     n_ever = n if n_ever is None else n_ever
     W = learnt.units.inputs.apply(learnt.X)
     placed = place(learnt.seeing)
-    noise = RowNoise(placed, W, None)
+    noise = RowNoise.of(placed, W, None)
     index = Index.of(learnt.prior)
     boxes = _leaf_boxes(index)
     rows = _rows_of(place(learnt.own), W)
