@@ -57,6 +57,7 @@ RUNS = {
     "flights": [Run("--models spngp", r"180 training rows(.*\n)*.*spngp \| \d+\.\d+")],
     "honesty": [
         Run("--quick --sections search,noise", r"sine \| 8 \| 25 \| 60 \| 1 (.*\n)*- motorcycle: default: NLPD \d"),
+        Run("--quick --sections more", r"\| 60 \| \d"),
         Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 "),
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
@@ -115,6 +116,7 @@ def make_small(name, script, folder):
         sections = {name: sys.modules[f"honesty_sections.{name}"] for name in script.SECTIONS}
         quick = sections["search"].QUICK
         sections["search"].QUICK = [quick[0].__class__(**{**vars(quick[0]), "rows": (60,)})]
+        sections["more"].ROWS = (60,)
         sections["noise"].FOLDS = 2
         sections["coverage"].KINDS = ("gp", "gross")
         sections["errors"].KINDS = {"friedman": sections["errors"].KINDS["friedman"]}
