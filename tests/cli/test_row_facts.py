@@ -53,7 +53,7 @@ def test_bad_columns_are_named(table):
     table.write_text("\n".join(text) + "\n")
     call = ["fit", table, "-t", "y", "-o", table.with_name("m")]
     message = refused(*call, "--weight", "w")
-    assert "weights in column 'w' must be whole numbers >= 0, got -1 in row 2" in message
+    assert "weights in column 'w' must be finite and >= 0, got -1 in row 2" in message
     assert "'v'" in refused(*call, "--variance", "v")
     assert "a variance must be >= 0, got -2" in refused(*call, "--variance", "v")
     assert "'nowhere'" in refused(*call, "--weight", "nowhere")

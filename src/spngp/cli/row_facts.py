@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spngp._support.row_counts import as_counts
+from spngp._support.row_counts import as_weights
 
 
 def fact_columns(settings: Any) -> list[str]:
@@ -19,7 +19,7 @@ def row_facts(table: Any, reader: Any, settings: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if settings.weight is not None:
         weights = reader.numbers(table, settings.weight)
-        as_counts(weights, weights.size, f"{reader.source}: weights in column {settings.weight!r}")
+        as_weights(weights, weights.size, f"{reader.source}: weights in column {settings.weight!r}")
         found["sample_weight"] = weights
     if settings.variance is not None:
         variances = reader.numbers(table, settings.variance)

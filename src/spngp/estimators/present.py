@@ -65,6 +65,11 @@ def log_evidence_of(now: Present) -> float:
     return now.log_evidence if isinstance(now, Living) else float(now.network.log_evidence)
 
 
+def shares_of(now: Present) -> Array | None:
+    """The shares of a row that the rows remembered count as; None if all are whole."""
+    return None if isinstance(now, Living) else now.shares
+
+
 def components_of(now: Present, rows: Array, n_jobs: int | None) -> prediction.Components:
     """The predictions of the leaves that rows reach."""
     if isinstance(now, Living):

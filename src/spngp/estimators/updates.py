@@ -12,6 +12,7 @@ from spngp.estimators.fitting import learn_rows
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_inputs, check_outputs
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning import Learnt, Plan, add_rows
 from spngp.streaming import Learner, Living, forget, start, update
 
@@ -52,34 +53,35 @@ def living_of(learnt: Learnt | Living) -> Living:
 
 
 def updated(
-    model: NetworkModel, X: Array, Y: Array, request: Request, variances: Array | None
+    model: NetworkModel, X: Array, Y: Array, request: Request, known: KnownVariances | None
 ) -> tuple[Learnt | Living, list[str] | None]:
     """What the model will have learnt after further, checked rows; names of kernels if all was learnt again."""
     now = model._learnt
     base = now.base if isinstance(now, Living) else now
     check_inputs(X, base.units)
     check_outputs(Y, base.units, base.output_spreads)
-    if variances is not None or base.variances is not None:
-        return _with_variances(now, X, Y, variances, model.n_jobs), None
+    if known is not None or base.variances is not None or base.shares is not None:
+        return _with_known(now, X, Y, known, model.n_jobs), None
     living = living_of(now)
     relearning = Relearning(model, request, living)
     learner = Learner(relearning.learn_all, relearning.plan)
     return update(living, X, Y, learner, model.n_jobs), relearning.labels
 
 
-def _with_variances(now: Learnt | Living, X: Array, Y: Array, variances: Array | None, n_jobs: int | None) -> Learnt:
-    """Rows with known variances are conditioned on anew; they cannot follow rows that were added without."""
+def _with_known(now: Learnt | Living, X: Array, Y: Array, known: KnownVariances | None, n_jobs: int | None) -> Learnt:
+    """Rows of known variances or fractional weights are conditioned on anew; they cannot follow rows added without."""
     if isinstance(now, Living) or now.upkeep is not None:
-        raise ValueError("y_variance must be given with the first rows that are added after a fit, got it later")
+        what = "fractions of sample_weight" if known is not None and known.variances is None else "y_variance"
+        raise ValueError(f"{what} must be given with the first rows that are added after a fit, got them later")
     # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
-    return add_rows(now, X, Y, np.random.default_rng(0), n_jobs, variances)
+    return add_rows(now, X, Y, np.random.default_rng(0), n_jobs, known)
 
 
 def forgotten(model: NetworkModel, rows: Any, older_than: Any, keep_last: Any) -> Living:
     """What the model will have learnt after some rows are forgotten."""
     now = model._learnt
-    if isinstance(now, Learnt) and now.variances is not None:
-        raise ValueError("rows with a known y_variance cannot be forgotten yet; fit the others anew")
+    if isinstance(now, Learnt) and not (now.variances is None and now.shares is None):
+        raise ValueError("rows with a known y_variance or fractional weights cannot be forgotten yet; fit anew")
     living = living_of(now)
     remembered = model.row_numbers_
     gone = _chosen(remembered, rows, older_than, keep_last)

@@ -20,7 +20,7 @@ from spngp.io.lean import Lean
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 from spngp.transformed import Fitted
 
-SCHEMA = 3  # raised whenever what a record holds changes
+SCHEMA = 4  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 

@@ -13,6 +13,7 @@ from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.averaging import averaged_experts, put_in
 from spngp.learning.cutting import cut_by_noise, cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
@@ -110,6 +111,7 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         overlap = CHOSEN_OVERLAP
     learns = plan.hyperparameters != "fixed"
     prior = _prior(tied.regions, experts, plan)
+    known = (plan.variances or KnownVariances()).divided_by(1.0 / plan.units.outputs.scale)
     return Learnt(
         X=X[:0],
         Y=Y[:0],
@@ -130,7 +132,8 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         learns_noise_shape=plan.learns_noise_shape and learns,
         noise_shapes=[GAUSSIAN] * Y.shape[1],
         negligible=_NEGLIGIBLE if free else 0.0,
-        variances=None if plan.variances is None else plan.variances * plan.units.outputs.scale**2,
+        variances=known.variances,
+        shares=None if known.shares is None else known.shares[:, 0],
         tied=tied.gps,
     )
 
@@ -141,18 +144,15 @@ def add_rows(
     Y: Array,
     rng: np.random.Generator,
     n_jobs: int | None = None,
-    variances: Array | None = None,
+    known: KnownVariances | None = None,
 ) -> Learnt:
     """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
 
     All outputs added after the fit are judged anew, so the result does not depend on the batches in which they came.
-    Outputs of the fit keep their verdicts, because the parameters were learnt by them. ``variances`` are known ones of
-    Y, in the squared units of the user.
+    Outputs of the fit keep their verdicts, because the parameters were learnt by them. ``known`` is what is known of
+    the noise of Y, in the squared units of the user.
     """
-    if variances is not None or learnt.variances is not None:
-        before, now = learnt.variances, variances
-        parts = [np.zeros(old.shape) if known is None else known for old, known in ((learnt.Y, before), (Y, now))]
-        learnt = replace(learnt, variances=np.concatenate(parts))
+    learnt = learnt.knowing(known, Y)
     X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
     W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
     own, own_noise = None, None

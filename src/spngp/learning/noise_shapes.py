@@ -6,7 +6,7 @@ import numpy as np
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
-from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.leave_one_out import leave_one_out, shares
 from spngp.network import Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
@@ -54,7 +54,9 @@ def noise_shapes(
     def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
         (leaf, _, weight), rows = task
         residual, latent_variance = leave_one_out(leaf.gp, rows)
-        return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
+        return np.stack(
+            np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight * shares(leaf.gp, rows))
+        )
 
     for k in range(n_outputs):
         adds_variance = doubted is not None and not bool(np.isnan(doubted[:, k]).all())

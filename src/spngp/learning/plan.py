@@ -10,6 +10,7 @@ from typing import TypeAlias
 from spngp._support.memory import Budget
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.defaults import overlap as default_overlap
 from spngp.network.units import Units
 from spngp.structure import Strategy
@@ -109,8 +110,8 @@ class Plan(Effort):
         kernels.
     n_jobs : int or None
         Number of threads.
-    variances : ndarray of shape (n, p), optional
-        Known variances of the outputs learnt from, beside the noise that is learnt.
+    variances : KnownVariances, optional
+        What is known of the noise of the outputs learnt from, (n, p), beside the noise that is learnt.
     """
 
     units: Units
@@ -130,10 +131,10 @@ class Plan(Effort):
     averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
-    variances: Array | None = None
+    variances: KnownVariances | None = None
 
-    def variances_of(self, k: int) -> Array | None:
-        """Known variances of one output, in all rows."""
+    def variances_of(self, k: int) -> KnownVariances | None:
+        """What is known of the noise of one output, in all rows."""
         return None if self.variances is None else self.variances[:, k]
 
     def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:
