@@ -222,8 +222,7 @@ class NetworkModel(Regressor):
 
         Parameters
         ----------
-        x : array-like
-            One row, shape (d,) or (1, d).
+        x : array-like of shape (d,) or (1, d), or a table of one row
         output : int
             The output to explain.
         n_rows : int
@@ -237,7 +236,8 @@ class NetworkModel(Regressor):
         if output >= now.n_outputs_:
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
-            return explain(now._frozen(), rows, output, n_rows, now.row_numbers_)
+            about = (now.row_numbers_, now.columns_, now._is_transformed)
+            return explain(now._frozen(), rows, output, n_rows, *about)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
