@@ -43,6 +43,8 @@ class Effort:
         length-scales together, of all log variances of the kernel together, and of the log noise variance.
     variance_prior_std : float
         Standard deviation of the Gaussian prior on the log variances of tied kernels around their starts.
+    levels_prior_std : float
+        The same for the log length-scales along codes of levels.
     subset_evaluations, tied_evaluations, expert_evaluations : int
         Most evaluations of the evidence: on the subset, in a round, and for one expert.
     tolerance, expert_tolerance : float
@@ -59,6 +61,7 @@ class Effort:
     noise_prior_std: float = 0.5
     freedom: tuple[float, float, float] = (0.85, 1.75, 1.75)
     variance_prior_std: float = 2.0
+    levels_prior_std: float = 0.5
     subset_evaluations: int = 80
     tied_evaluations: int = 40
     expert_evaluations: int = 15
@@ -68,7 +71,9 @@ class Effort:
 
 # Where a user's kernel starts says little about where it should end, and what it is given for, such as a trend to go on
 # by, may hang on a tenth of a nat (``benchmarks/co2.py``): no prior, and training to the end.
-FOR_GIVEN_KERNELS = Effort(variance_prior_std=math.inf, subset_evaluations=200, tolerance=1e-7)
+FOR_GIVEN_KERNELS = Effort(
+    variance_prior_std=math.inf, levels_prior_std=math.inf, subset_evaluations=200, tolerance=1e-7
+)
 
 
 @dataclass(frozen=True, kw_only=True)
