@@ -40,13 +40,17 @@ def main() -> int:
     parser.add_argument("--sets", type=int, default=100, help="data sets of each kind in the section on coverage")
     parser.add_argument("--seeds", type=int, default=3, help="seeds in the sections on noise and errors")
     parser.add_argument("--most-rows", type=int, default=10_000, help="leave out larger sets (coverage, errors)")
+    parser.add_argument(
+        "--shapes", type=reporting.names, default=[], help="of coverage: rows x inputs, as in 20x2,50x5"
+    )
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()
     if unknown := set(arguments.sections) - set(SECTIONS):
         raise SystemExit(f"honesty.py: sections must be of {', '.join(SECTIONS)}, got {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds, arguments.most_rows)
+    shapes = tuple((int(shape.split("x")[0]), int(shape.split("x")[1])) for shape in arguments.shapes)
+    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds, arguments.most_rows, shapes)
     lines = [
         "# Honesty",
         "",

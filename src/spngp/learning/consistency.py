@@ -61,6 +61,8 @@ def check_learnt(learnt: Learnt) -> None:
         must(tile in boxes, "a tile must be a box of the network", tile)
     must(len(learnt.tied) in (0, p), f"{p} outputs must have tied parameters each, or none", len(learnt.tied))
     check_inputs_of((gp for gps in learnt.tied for gp in gps), d)
+    as_many = [len(gps) for gps in learnt.tied] == [len(labels) for labels in learnt.labels]
+    must(as_many, "tied parameters must have labels, one per kernel", learnt.labels)
     if learnt.upkeep is not None:
         _check_upkeep(learnt, learnt.upkeep)
 

@@ -22,6 +22,7 @@ from spngp.learning.experts import Experts, curvatures_of, is_free, learn_expert
 from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
 from spngp.learning.noise_shapes import noise_shapes
+from spngp.learning.part_settings import spread_parts
 from spngp.learning.plan import Plan
 from spngp.learning.surprises import surprise_variances
 from spngp.learning.tied import Tied, learn_again, learn_tied
@@ -82,8 +83,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                 before, sound = (sound, experts), np.where(trusted, Z, sound)
                 experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before)
                 averaged = averaged_experts(tied, W, sound, plan, rng)
-            if tied.regions.is_leaf:
-                experts = put_in(averaged, experts, tied, W, sound, plan)
+            experts = spread_parts(_prior(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
+            experts = put_in(averaged if tied.regions.is_leaf else {}, experts, tied, W, sound, plan)
         progress.stage("leaves", 0)
         unseen = _unseen(tied, experts, X, Y, reach, plan)
         learnt = _in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
@@ -135,6 +136,7 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
         variances=known.variances,
         shares=None if known.shares is None else known.shares[:, 0],
         tied=tied.gps,
+        labels=tied.labels,
     )
 
 

@@ -137,7 +137,7 @@ def _learnt(living: Living, old: LivingRegion, root: Region, plan: Plan) -> Expe
     Z = np.where(np.isnan(living.own_noise(old.numbers)), Z, np.nan)
     # learning takes a root that is a leaf region for all rows that there are
     above = root if root.partitions else Region(root.box, root.rows, (Partition(0, (), (root,)),))
-    tied = Tied(living.base.tied, living.base.tied, above, living.base.scales, [])
+    tied = Tied(living.base.tied, living.base.tied, living.base.labels, above, living.base.scales, [])
     curvatures = {(k, j): c for k, gps in enumerate(living.curvatures) for j, c in enumerate(gps)}
     rng = np.random.default_rng(0)
     return learn_experts(tied, W, Z, curvatures, plan, rng, Convergence(), Progress(False))
