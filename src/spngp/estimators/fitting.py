@@ -29,6 +29,8 @@ def learn_rows(
     scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
     check_outputs(Y, scaling.units, scaling.output_spreads)
     plan = request.plan(scaling)
+    if hasattr(model, "feature_names_in_"):
+        plan = replace(plan, input_names=model.columns_.input_names)
     if known is not None:
         plan = replace(plan, variances=known[order].divided_by(scaling.units.outputs.scale))
     with Progress(bool(model.verbose)) as progress:

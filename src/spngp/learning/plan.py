@@ -115,6 +115,8 @@ class Plan(Effort):
         kernels.
     n_jobs : int or None
         Number of threads.
+    input_names : sequence of str
+        Of the inputs, for warnings; empty if they have none.
     variances : KnownVariances, optional
         What is known of the noise of the outputs learnt from, (n, p), beside the noise that is learnt.
     """
@@ -136,6 +138,7 @@ class Plan(Effort):
     averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
+    input_names: Sequence[str] = ()
     variances: KnownVariances | None = None
 
     def variances_of(self, k: int) -> KnownVariances | None:

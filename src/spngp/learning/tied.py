@@ -104,7 +104,7 @@ def learn_tied(
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
-    warn_of_structure([finding for k in sorted(left) for finding in left[k]])
+    warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
 
