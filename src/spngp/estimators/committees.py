@@ -123,7 +123,7 @@ class _Committee(Regressor):
             if n_experts > n_rows:
                 raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
             X, Y, known = X[order := canonical_order(X, Y)], Y[order], None if known is None else known[order]
-            scaling = Scaling.of(X, Y, standardised=self.kernel is None)
+            scaling = Scaling.of(X, Y, standardised=self.kernel is None, known=known)
             check_outputs(Y, scaling.units, scaling.output_spreads)
             starts = templates(self.kernel, defaults.traditional_kernels, self.noise_variance, scaling)
             if len(starts[0]) != 1:

@@ -25,14 +25,14 @@ def learn_rows(
 ) -> tuple[Plan, Learnt]:
     """The plan, and what was learnt from checked rows; ``known`` is what is known of the noise of Y."""
     order = canonical_order(X, Y)
-    levels = model.columns_.level_counts
-    scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
+    known, levels = None if known is None else known[order], model.columns_.level_counts
+    scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels, known=known)
     check_outputs(Y, scaling.units, scaling.output_spreads)
     plan = request.plan(scaling)
     if hasattr(model, "feature_names_in_"):
         plan = replace(plan, input_names=model.columns_.input_names)
     if known is not None:
-        plan = replace(plan, variances=known[order].divided_by(scaling.units.outputs.scale))
+        plan = replace(plan, variances=known.divided_by(scaling.units.outputs.scale))
     with Progress(bool(model.verbose)) as progress:
         learnt = learn(X[order], Y[order], plan, as_generator(model.random_state), progress)
     return plan, learnt.with_rows_in(np.argsort(order))
