@@ -119,3 +119,15 @@ def test_values_that_have_no_logarithm():
         small(target="log").fit(X[:11], y[:11], y_variance=1.0)
     with pytest.raises(ValueError, match=r"^predict_cov goes without a target"):
         model.predict_cov(X)
+
+
+def test_prices_in_cents_do_not_raise_the_mean():
+    """Outputs in doubt widen the shape of the noise; on the scale of a logarithm that must not move the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 1))
+    y = np.exp(5 + X[:, 0] + 0.1 * rng.standard_normal(200))
+    wrong = rng.choice(200, 4, replace=False)
+    y[wrong] *= 100
+    model = SPNGPRegressor(SquaredExponential(2.0, 4.0), target="log", random_state=0).fit(X, y)
+    assert set(wrong) <= set(model.outliers_[:, 0])
+    np.testing.assert_allclose(model.predict(X), np.exp(5 + X[:, 0]), rtol=0.1)
