@@ -7,6 +7,8 @@ Sections, each in a module of ``benchmarks/honesty_sections`` that says what its
 
 search
     Fine structure along one input or two, among smooth structure along others.
+more
+    The same with 5,000 to 400,000 rows.
 noise
     Noise that changes with the input: a step, growth, the motorcycle data, the non-stationary series.
 coverage
@@ -25,12 +27,13 @@ import reporting
 from honesty_sections import Settings
 from honesty_sections.coverage import coverage
 from honesty_sections.errors import errors
+from honesty_sections.more import more
 from honesty_sections.noise import noise
 from honesty_sections.search import search
 from spngp.experiments.origin import origin_text
 
 Section = Callable[[Settings], Iterator[str]]
-SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, noise, coverage, errors)}
+SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, more, noise, coverage, errors)}
 
 
 def main() -> int:

@@ -31,13 +31,19 @@ LAYERS = [
     {"estimators"},
     {"committees", "datasets", "scorers", "tables"},
     {"io", "plotting"},
-    {"report"},
+    {"outofcore", "report"},
+    {"dask"},
     {"experiments"},
     {"adapters", "cli"},
     {"__main__"},
 ]
 # What an estimator says for short: `model.save(path)` is `spngp.io.save(model, path)`, and `model.plot()` a display.
-UPWARDS = {("spngp.estimators.base", "spngp.io"), ("spngp.estimators.network_model", "spngp.plotting")}
+# A data set goes to `spngp.outofcore`.
+UPWARDS = {
+    ("spngp.estimators.base", "spngp.io"),
+    ("spngp.estimators.network_model", "spngp.plotting"),
+    ("spngp.estimators.regressors", "spngp.outofcore"),
+}
 # scikit-learn's own, for who writes estimators.
 OF_SCIKIT_LEARN = {"_validate_params", "_get_param_names"}
 LONGEST_MODULE, LONGEST_FUNCTION, MOST_TOP_LEVEL_MODULES = 350, 50, 12

@@ -52,6 +52,14 @@ class Box:
         others = [side for side in self.sides if side[0] != axis]
         return tuple(Box(tuple(sorted([*others, (axis, edges[i], edges[i + 1])]))) for i in range(len(edges) - 1))
 
+    def intersection(self, other: Box) -> Box:
+        """What lies in both boxes."""
+        sides = {axis: (low, high) for axis, low, high in self.sides}
+        for axis, low, high in other.sides:
+            before = sides.get(axis, (-math.inf, math.inf))
+            sides[axis] = (max(low, before[0]), min(high, before[1]))
+        return Box(tuple(sorted((axis, low, high) for axis, (low, high) in sides.items())))
+
     def contains(self, X: Array) -> NDArray[np.bool_]:
         """Which rows lie inside."""
         X = np.asarray(X)

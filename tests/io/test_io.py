@@ -25,7 +25,7 @@ from spngp.gp.exact import ExactGP
 from spngp.io import SCHEMA, ModelFileError
 from spngp.io.classes import CLASSES, class_of
 from spngp.io.deferred import StoredGP
-from spngp.io.models import packed, unpacked
+from spngp.io.objects import packed, unpacked
 from spngp.io.tensors import TensorFile
 from spngp.kernels import (
     Constant,
@@ -409,13 +409,17 @@ def rewritten(path: Path, change) -> Path:
 
 def test_a_later_schema(path):
     rewritten(path, lambda description, metadata: metadata.update(schema=SCHEMA + 1))
-    with pytest.raises(ModelFileError, match=r"later version of spngp \(schema 5; .* reads 4\): update spngp"):
+    with pytest.raises(
+        ModelFileError, match=rf"later version of spngp \(schema {SCHEMA + 1}; .* reads {SCHEMA}\): update spngp"
+    ):
         spngp.load(path)
 
 
 def test_an_earlier_schema(path):
     rewritten(path, lambda description, metadata: metadata.update(schema=SCHEMA - 1))
-    with pytest.raises(ModelFileError, match=r"earlier version of spngp \(schema 3; .* reads 4\): fit the model again"):
+    with pytest.raises(
+        ModelFileError, match=rf"earlier version of spngp \(schema {SCHEMA - 1}; .* reads {SCHEMA}\): fit"
+    ):
         spngp.load(path)
 
 
@@ -463,7 +467,7 @@ def test_arrays_of_a_wrong_size_are_refused_before_lapack_sees_them(path, model)
 def test_missing_file_and_directory(tmp_path):
     with pytest.raises(FileNotFoundError):
         spngp.load(tmp_path / "none")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ModelFileError, match="is a directory, but not a spngp model: it has no"):
         spngp.load(tmp_path)
 
 

@@ -15,7 +15,7 @@ from spngp import GPRegressor, SPNGPRegressor
 from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.io import ModelFileError
 from spngp.io.classes import CLASSES
-from spngp.io.models import SCHEMA, packed, unpacked
+from spngp.io.objects import SCHEMA, packed, unpacked
 from spngp.io.tensors import TensorFile, checksum, write
 from spngp.kernels import Constant, Linear, Matern, Parameter, Periodic, Polynomial, RationalQuadratic
 from spngp.structure import Compact

@@ -19,6 +19,8 @@ EXTRAS = {
     "pyarrow": "cli",
     "matplotlib": "plot",
     "plotly": "report",
+    "dask": "dask",
+    "distributed": "dask",
 }
 
 

@@ -24,6 +24,18 @@ def fit(
         bool,
         typer.Option("--follow", help="Start from nothing: predict each line as it comes, print it, then learn it."),
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="memory, outofcore or dask; by default outofcore for a Parquet file or folder that does not fit into "
+            "--memory-limit, else memory. Out of core and with Dask the model is a directory.",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Of a Dask cluster; a local one by default.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a fit out of core that was killed.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write even over a file that is no model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     **given: Any,
@@ -32,9 +44,11 @@ def fit(
 
     A share of the rows is held out to measure a model of the rest; the model that is saved is learnt from all rows.
 
-    That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
+    That takes about twice as long as --no-holdout, which measures nothing and saves the same model. A fit out of core
+    holds out nothing; measure it on other rows, by spngp evaluate.
     """
     from spngp._support.progress import whole_task
+    from spngp.cli.large import check_directory, chosen_engine, fit_large
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, print_json
 
@@ -43,6 +57,15 @@ def fit(
         raise typer.BadParameter("give the file to write, such as -o model.spngp", param_hint="--output")
     if not settings.target:
         raise typer.BadParameter("give the column to predict", param_hint="--target")
+    engine = chosen_engine(engine, data, settings.memory_limit, resume, scheduler)
+    if engine != "memory" and not follow:
+        check_directory(settings.output, force)
+        check_printing()
+        with whole_task(enabled=not as_json) as whole:
+            whole.part("", until=1.0)
+            summary = fit_large(data, settings, _declaration(settings), engine, scheduler, resume, as_json)
+        print_json(summary) if as_json else _show_saved(summary)
+        return
     check_output(settings.output, [data, config], "model", force)
     check_printing()
     if follow:

@@ -35,12 +35,12 @@ def inspect(
 
 
 def _facts(path: str, model: Any) -> dict[str, Any]:
-    import os
     from dataclasses import asdict
 
     import numpy as np
 
-    from spngp.cli.opening import target_names
+    from spngp.cli.opening import size_of, target_names
+    from spngp.estimators.elsewhere import sharded_of
     from spngp.tables.schema import TableSchema
 
     if not hasattr(model, "regions_"):
@@ -50,20 +50,22 @@ def _facts(path: str, model: Any) -> dict[str, Any]:
     inputs = model.columns_.input_names
     known = schema if isinstance(schema, TableSchema) else TableSchema()
     targets = target_names(known, model.n_outputs_)
+    sharded = sharded_of(model)
+    known_rows = model.X_train_ if sharded is None else sharded.donors
     records = sorted(model.regions_, key=lambda record: (-record["weight"], record["output"]))
     return {
         "model": path,
-        "bytes": os.path.getsize(path),
+        "bytes": size_of(path),
         "kind": type(model).__name__,
         "settings": {name: _simple(value) for name, value in model.get_params().items()},
         "inputs": inputs,
         "targets": targets,
         "columns": [asdict(column) for column in model.columns_.columns],
-        "rows": int(model.X_train_.shape[0]),
+        "rows": int(known_rows.shape[0]) if sharded is None else sharded.n_rows,
         "log_evidence": model.log_evidence_,
         "regions": len({(*record["low"], *record["high"]) for record in records}),
         "in_doubt": [{"row": int(row) + 1, "target": targets[output]} for row, output in model.outliers_],
-        "spans": np.ptp(model.X_train_, axis=0),
+        "spans": np.ptp(known_rows, axis=0),
         "kernel_weights": _kernel_weights(records, model.kernel_names_),
         "experts": [
             {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from spngp._support.types import Array
 from spngp.cli.terminal import note, shortened
 from spngp.columns import InputColumns
 from spngp.io import load
+from spngp.io.shards import is_sharded
 from spngp.network.prediction import most_components
 from spngp.tables.reading import Source
 from spngp.tables.schema import TableSchema, absent_columns, check_targets, columns_of, schema_of, typed_inputs
@@ -26,6 +28,13 @@ def open_model(path: str) -> Any:
     return load(path, verify=True)
 
 
+def size_of(path: str) -> int:
+    """Bytes of a model, a file or a directory."""
+    if not Path(path).is_dir():
+        return Path(path).stat().st_size
+    return sum(part.stat().st_size for part in Path(path).rglob("*") if part.is_file())
+
+
 def rows_at_a_time(model: Any) -> int:
     """How many rows a batch has that is predicted at once.
 
@@ -33,6 +42,8 @@ def rows_at_a_time(model: Any) -> int:
     components; their number is taken from about 1,000 of the training rows. ``benchmarks/predict_memory.py`` measures
     the memory.
     """
+    if is_sharded(model):
+        return _ROWS_WITHOUT_FACTORS
     if not hasattr(model, "network_"):
         return _ROWS
     kept = all(leaf.gp.has_factor for leaf, _, _ in model.network_.responsibilities() if leaf.gp.n_own)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -50,7 +52,7 @@ def predict(
 
     from spngp._support.progress import Progress
     from spngp._support.wording import counted
-    from spngp.cli.opening import TableForModel, open_model, rows_at_a_time, target_names, tell_absent
+    from spngp.cli.opening import TableForModel, open_model, target_names, tell_absent
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, note, print_json
     from spngp.tables.writing import TableWriter
@@ -79,19 +81,36 @@ def predict(
     rng = np.random.default_rng(seed)
     with TableWriter.open(output, escape_formulas) as writer, closing(Progress(not as_json)) as progress:
         progress.stage("rows", 0)
-        for batch in table.batches(rows_at_a_time(estimator)):
-            mixture = estimator.predict_dist(batch.inputs)
-            step = max(1, _DRAWS // max(samples, 1))
-            for start in range(0, batch.rows.num_rows, step):
-                part = mixture[start : start + step]
-                predicted = _columns(part, names, levels, interval, samples, rng)
-                writer.write(_joined(batch.rows.slice(start, step), kept, predicted))
-            progress.advance(batch.rows.num_rows)
+        answer = partial(_columns, names, levels, interval, samples, rng)
+        for rows, predicted in _predicted(estimator, table, answer, step=max(1, _DRAWS // max(samples, 1))):
+            writer.write(_joined(rows, kept, predicted))
+            progress.advance(rows.num_rows)
     seconds = time.perf_counter() - started
     if as_json:
         print_json({"rows": writer.n_rows, "output": output, "targets": names, "seconds": seconds})
     elif output != "-":
         note(f"{output}: {counted(writer.n_rows, 'row')} predicted in {seconds:.1f} s")
+
+
+def _predicted(
+    model: Any, table: Any, answer: Callable[[Any], dict[str, Any]], step: int
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Rows of the table with the columns predicted for them, at most ``step`` at a time."""
+    from spngp.cli.opening import rows_at_a_time
+    from spngp.io.shards import is_sharded
+
+    n_rows = rows_at_a_time(model)
+    if is_sharded(model) and table.source.name != "standard input":
+        from spngp.outofcore import predictions
+
+        found = predictions(model, (batch.inputs for batch in table.batches(n_rows)), answer)
+        for batch, predicted in zip(table.batches(n_rows), found, strict=True):
+            yield batch.rows, predicted
+        return
+    for batch in table.batches(n_rows):
+        mixture = model.predict_dist(batch.inputs)
+        for start in range(0, batch.rows.num_rows, step):
+            yield batch.rows.slice(start, step), answer(mixture[start : start + step])
 
 
 def _kept(keep: str, table: Any) -> list[str]:
@@ -116,7 +135,7 @@ def _levels(quantiles: str | None) -> list[float]:
 
 
 def _columns(
-    mixture: Any, names: list[str], levels: list[float], interval: float | None, samples: int, rng: Any
+    names: list[str], levels: list[float], interval: float | None, samples: int, rng: Any, mixture: Any
 ) -> dict[str, Any]:
     """The predicted columns by name."""
     from spngp._support.outputs import one_output

@@ -13,6 +13,7 @@ from spngp.estimators.targets import check_target
 from spngp.gp.consistency import check_inputs_of
 from spngp.gp.exact import ExactGP
 from spngp.learning import defaults
+from spngp.learning.sharded import Sharded
 from spngp.transformed import Fitted, Log, Unchanged
 
 
@@ -43,9 +44,13 @@ def check_estimator(model: Any) -> None:
         check_target(model.target, None)
         known = all(isinstance(of, Unchanged | Log | Fitted) for of in model.targets_)
         must(known and len(model.targets_) == p, f"{p} outputs must have as many targets", len(model.targets_))
-        X, Y = model._remembered()
-        must_have_shape(X, (X.shape[0], d), "X")
-        must_have_shape(Y, (Y.shape[0], p), "Y")
+        if isinstance(model._learnt, Sharded):
+            must_have_shape(model._learnt.units.inputs.mean, (d,), "means of the inputs")
+            must_have_shape(model._learnt.units.outputs.mean, (p,), "means of the outputs")
+        else:
+            X, Y = model._remembered()
+            must_have_shape(X, (X.shape[0], d), "X")
+            must_have_shape(Y, (Y.shape[0], p), "Y")
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         is_text = isinstance(names, np.ndarray) and names.dtype == object and all(type(name) is str for name in names)

@@ -30,7 +30,7 @@ def learn_rows(
     check_outputs(Y, scaling.units, scaling.output_spreads)
     plan = request.plan(scaling)
     if hasattr(model, "feature_names_in_"):
-        plan = replace(plan, input_names=model.columns_.input_names)
+        plan = replace(plan, input_names=tuple(model.columns_.input_names))
     if known is not None:
         plan = replace(plan, variances=known.divided_by(scaling.units.outputs.scale))
     with Progress(bool(model.verbose)) as progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.row_counts import RowWeights
@@ -16,7 +16,7 @@ from spngp.columns.frames import as_table
 from spngp.estimators import present
 from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
-from spngp.estimators.completion import CompletedRows, completed_once, cut_categories
+from spngp.estimators.completion import CompletedRows, completed_once
 from spngp.estimators.explanation import Explanation, explain
 from spngp.estimators.fitting import learn_rows
 from spngp.estimators.importance import Importance, importance_of
@@ -43,7 +43,7 @@ class NetworkModel(Regressor):
 
     @property
     def _is_transformed(self) -> bool:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return not all(isinstance(of, Unchanged) for of in self.targets_)
 
     def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
@@ -253,8 +253,7 @@ class NetworkModel(Regressor):
         with one_blas_thread():
             parts = []
             for part in self._completed(X):
-                routed = present.routed_of(self._learnt, part.rows, self.n_jobs)
-                parts.append(part.averaged(prediction.averaged(routed, part.rows, value, self.n_jobs)))
+                parts.append(part.averaged(present.averaged_of(self._learnt, part.rows, value, self.n_jobs)))
         return np.concatenate(parts)
 
     def _completed(self, X: Any) -> list[CompletedRows]:
@@ -262,20 +261,19 @@ class NetworkModel(Regressor):
         return [self._complete(rows) for rows in self._rows(X)]
 
     def _complete(self, rows: Array) -> CompletedRows:
-        levels = self.columns_.level_counts
-        cut = cut_categories(levels, self.network_) if any(count > 2 for count in levels) else []
-        return CompletedRows.of(rows, self.X_train_, cut)
+        cut = present.cut_categories_of(self._learnt, self.columns_.level_counts, self.n_jobs)
+        return CompletedRows.of(rows, present.donors_of(self._learnt), cut)
 
     def _rows(self, X: Any) -> list[Array]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return self._batches(X, present.units_of(self._learnt))
 
     def _frozen(self) -> Learnt:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.as_networks(self._learnt, self.n_jobs)
 
     def _remembered(self) -> tuple[Array, Array]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.remembered(self._learnt)
 
     # What was learnt
@@ -299,18 +297,15 @@ class NetworkModel(Regressor):
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
         """The learnt shape of each output's noise."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.noise_shapes_of(self._learnt, self.n_jobs)
 
     @property
     def outliers_(self) -> Indices:
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         now = self._snapshot()
-        own_noise = present.own_noise_of(now._learnt)
-        if own_noise is None:
-            return np.empty((0, 2), dtype=np.intp)
-        rows, outputs = np.nonzero(~np.isnan(own_noise))
+        rows, outputs = present.doubted_of(now._learnt)
         found = np.stack([now.row_numbers_[rows], outputs], axis=1)
         return np.unique(found, axis=0) if hasattr(now, "row_repeats_") else found
 
@@ -323,7 +318,7 @@ class NetworkModel(Regressor):
         For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
         learnt from, but they are counted.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         repeats = getattr(self, "row_repeats_", None)
         numbers, n_ever = present.numbers_of(self._learnt)
@@ -333,7 +328,7 @@ class NetworkModel(Regressor):
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         evidence = present.log_evidence_of(self._learnt)
         if self._is_transformed:
             Y = self.y_train_.reshape(-1, self.n_outputs_)
@@ -347,4 +342,5 @@ class NetworkModel(Regressor):
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
         what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
-        return present.region_records(self.network_, self.noise_shapes_, self.X_train_.shape[1])
+        self._must_be_fitted()
+        return present.records_of(self._learnt, self.n_jobs)

@@ -75,7 +75,7 @@ class Request:
             output_spreads=scaling.output_spreads,
             labels=labels([gp.kernel for gp in starts[0]]),
             templates=starts,
-            strategy=lambda length_scales: self.strategy.in_metric(length_scales, inputs.scale),
+            strategy=_InMetric(self.strategy, inputs.scale),
             hyperparameters=self.hyperparameters,
             overlap=self.overlap if self.margin is None else _margins(self.margin, self.overlap, inputs.scale),
             reach=scaling.reach,
@@ -89,6 +89,17 @@ class Request:
             n_jobs=self.n_jobs,
             **asdict(effort_for(self.kernels)),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _InMetric:
+    """A strategy in the units of learning, given length-scales; an object, so that a plan can be sent elsewhere."""
+
+    strategy: Strategy
+    scale: Array
+
+    def __call__(self, length_scales: Array) -> Strategy:
+        return self.strategy.in_metric(length_scales, self.scale)
 
 
 def effort_for(kernels: Any) -> Effort:

@@ -1,26 +1,34 @@
-"""What a model knows at present: as it was learnt, or as a living model that rows have come to since."""
+"""What a model knows at present: as it was learnt, as a living model that rows have come to since, or in shards."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from spngp._support.threads import one_blas_thread
+from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices
+from spngp.box import Box
+from spngp.estimators.completion import cut_categories
 from spngp.learning import Learnt
+from spngp.learning.sharded import Group, Sharded
 from spngp.learning.upkeep import Event
 from spngp.network import Leaf, Node, prediction
 from spngp.network.units import Units
 from spngp.noise import NoiseShape
 from spngp.streaming import Living, components, current_shapes, frozen, routed
 
-Present: TypeAlias = Learnt | Living
+Present: TypeAlias = Learnt | Living | Sharded
+
+_NOT_AT_ONCE = "a model in shards has {} in its shards, not in memory; {}"
 
 
 def as_networks(now: Present, n_jobs: int | None) -> Learnt:
     """With all rows, as networks."""
+    if isinstance(now, Sharded):
+        raise ValueError(_NOT_AT_ONCE.format("its network", "it predicts, and regions_ lists its experts"))
     return frozen(now, n_jobs) if isinstance(now, Living) else now
 
 
@@ -31,6 +39,8 @@ def units_of(now: Present) -> Units:
 
 def remembered(now: Present) -> tuple[Array, Array]:
     """Rows and outputs learnt from, without making networks."""
+    if isinstance(now, Sharded):
+        raise ValueError(_NOT_AT_ONCE.format("its rows", "give rows where they are asked for"))
     return (now.log.X.values, now.log.Y.values) if isinstance(now, Living) else (now.X, now.Y)
 
 
@@ -38,6 +48,8 @@ def numbers_of(now: Present) -> tuple[Indices, int]:
     """The number of each row remembered, weights counted as repetition, and how many rows have ever come."""
     if isinstance(now, Living):
         return now.log.numbers.values, now.log.n_ever
+    if isinstance(now, Sharded):
+        return np.arange(now.n_rows), now.n_rows
     if now.upkeep is not None:
         return now.upkeep.numbers, now.upkeep.n_ever
     return np.arange(now.X.shape[0]), now.X.shape[0]
@@ -47,12 +59,32 @@ def events_of(now: Present) -> tuple[Event, ...]:
     """Changes of the structure since the fit."""
     if isinstance(now, Living):
         return now.events
-    return () if now.upkeep is None else tuple(now.upkeep.events)
+    return () if isinstance(now, Sharded) or now.upkeep is None else tuple(now.upkeep.events)
 
 
-def own_noise_of(now: Present) -> Array | None:
-    """In the shape of Y, noise variances of outputs in doubt, NaN elsewhere; None if none is."""
-    return now.own_noise(now.log.numbers.values) if isinstance(now, Living) else now.own_noise
+def doubted_of(now: Present) -> tuple[Indices, Indices]:
+    """Outputs in doubt: the position of the row, and which output."""
+    if isinstance(now, Sharded):
+        return now.in_doubt[:, 0], now.in_doubt[:, 1]
+    own_noise = now.own_noise(now.log.numbers.values) if isinstance(now, Living) else now.own_noise
+    if own_noise is None:
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+    rows, outputs = np.nonzero(~np.isnan(own_noise))
+    return rows, outputs
+
+
+def donors_of(now: Present) -> Array:
+    """Rows that lack nothing, of which rows that lack inputs take them."""
+    return now.donors if isinstance(now, Sharded) else remembered(now)[0]
+
+
+def cut_categories_of(now: Present, levels: Sequence[int], n_jobs: int | None) -> list[int]:
+    """The inputs of levels along which regions are cut; ``levels`` are the numbers of them."""
+    if not any(count > 2 for count in levels):
+        return []
+    if isinstance(now, Sharded):
+        return [j for j, count in enumerate(levels) if count > 2 and j in now.cut_axes]
+    return cut_categories(levels, as_networks(now, n_jobs).network)
 
 
 def noise_shapes_of(now: Present, n_jobs: int | None) -> list[NoiseShape]:
@@ -62,12 +94,12 @@ def noise_shapes_of(now: Present, n_jobs: int | None) -> list[NoiseShape]:
 
 def log_evidence_of(now: Present) -> float:
     """Of all rows remembered, in the units of the user."""
-    return now.log_evidence if isinstance(now, Living) else float(now.network.log_evidence)
+    return float(now.network.log_evidence) if isinstance(now, Learnt) else now.log_evidence
 
 
 def shares_of(now: Present) -> Array | None:
     """The shares of a row that the rows remembered count as; None if all are whole."""
-    return None if isinstance(now, Living) else now.shares
+    return now.shares if isinstance(now, Learnt) else None
 
 
 def components_of(now: Present, rows: Array, n_jobs: int | None) -> prediction.Components:
@@ -75,21 +107,51 @@ def components_of(now: Present, rows: Array, n_jobs: int | None) -> prediction.C
     if isinstance(now, Living):
         return components(now, rows, n_jobs)
     with one_blas_thread():
+        if isinstance(now, Sharded):
+            groups = now.by_region(rows)
+
+            def predicted(group: Group) -> prediction.Components:
+                return prediction.components(now.network_of(group.cell, group.region), rows[group.rows], None)
+
+            found = map_leaves(predicted, groups, n_jobs)
+            return prediction.joined([(group.rows, part) for group, part in zip(groups, found, strict=True)])
         return prediction.components(now.network, rows, n_jobs)
 
 
-def routed_of(now: Present, rows: Array, n_jobs: int | None) -> prediction.Routed:
-    """The leaves that rows reach."""
+def averaged_of(now: Present, rows: Array, value: prediction.Value, n_jobs: int | None) -> Array:
+    """Average of a value over the leaves that rows reach, shape (n, outputs)."""
     if isinstance(now, Living):
-        return routed(now, rows, n_jobs)
-    return prediction.route_to_leaves(now.network, rows)
+        return prediction.averaged(routed(now, rows, n_jobs), rows, value, n_jobs)
+    if isinstance(now, Learnt):
+        return prediction.average(now.network, rows, value, n_jobs)
+    found = np.zeros((rows.shape[0], now.counts.size))
+
+    def average(group: Group) -> None:
+        network = now.network_of(group.cell, group.region)
+        found[group.rows] = prediction.average(network, rows[group.rows], value)
+
+    map_leaves(average, now.by_region(rows), n_jobs)
+    return found
 
 
-def region_records(network: Node, shapes: list[NoiseShape], d: int) -> list[dict[str, Any]]:
-    """One plain record per expert: box, rows, kernel, parameters, noise, evidence and weight."""
+def records_of(now: Present, n_jobs: int | None) -> list[dict[str, Any]]:
+    """One plain record per expert, see :func:`region_records`."""
+    shapes, d = noise_shapes_of(now, n_jobs), units_of(now).inputs.mean.size
+    if not isinstance(now, Sharded):
+        return region_records(as_networks(now, n_jobs).network, shapes, d)
+    records = []
+    for cell, region, network in now.regions():
+        records += region_records(network, shapes, d, now.box_of(cell, region))
+    return records
+
+
+def region_records(
+    network: Node, shapes: list[NoiseShape], d: int, whole: Box = Box.EVERYWHERE
+) -> list[dict[str, Any]]:
+    """One plain record per expert of a network in the box ``whole``: box, rows, kernel, noise, evidence and so on."""
     records = []
     for leaf, box, weight in network.responsibilities():
-        low, high = box.corners(d)
+        low, high = box.intersection(whole).corners(d)
         table = leaf.kernel.parameters
         records.append(
             {

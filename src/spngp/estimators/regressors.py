@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
@@ -17,6 +16,7 @@ from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
 from spngp.estimators.planning import Request
 from spngp.estimators.present import events_of, numbers_of
+from spngp.estimators.rows import is_elsewhere
 from spngp.estimators.targets import check_target, transformed
 from spngp.estimators.updates import forgotten, updated
 from spngp.kernels import Parameter
@@ -212,6 +212,9 @@ class SPNGPRegressor(NetworkModel):
         Parameters
         ----------
         X, y : array-like
+            X may be a data set as well: a :class:`pyarrow.dataset.Dataset`, the path of a Parquet file or folder, or an
+            iterator of record batches; y is then the name of its column, or a list of names. If ``memory_limit`` does
+            not hold its rows, it is fitted out of core (:mod:`spngp.outofcore`).
         sample_weight : array-like of shape (n,), optional
             A row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of weight 0 is
             not there. A fraction of a row has the likelihood of a whole one to that power: evidence, means and
@@ -220,6 +223,12 @@ class SPNGPRegressor(NetworkModel):
             Known variance of the measurement of each output, in the squared units of y. It is added to the noise that
             is learnt. Predictions are of new observations with the learnt noise alone.
         """
+        if is_elsewhere(X):
+            from spngp.outofcore import fit_dataset  # the edges know the estimators, not the other way round
+
+            if sample_weight is not None or y_variance is not None:
+                raise ValueError("a data set is fitted without sample_weight and y_variance; read it, and give rows")
+            return fit_dataset(self, X, y)
         return self._fit(X, y, self._request(), sample_weight, y_variance)
 
     def _request(self) -> Request:
@@ -270,8 +279,7 @@ class SPNGPRegressor(NetworkModel):
         Evidence, weights and predictions are exact, given the parameters, the regions, how far each region sees, and
         the noise of each row; they do not depend on the order or the batches in which rows came.
 
-        Where rows have a known ``y_variance`` or fractional weights, regions and parameters stay, and all regions are
-        given their rows anew.
+        Where rows have fractional weights, regions, parameters and doubts stay, and regions are given their rows anew.
 
         Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
         is that of the model before or after an update. If an update fails, the model stays as it was.
@@ -300,7 +308,7 @@ class SPNGPRegressor(NetworkModel):
         keep_last : int, optional
             All rows but so many that came last: a sliding window, if it is called after every update.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         with lock_of(self):
             self._learnt = forgotten(self, rows, older_than, keep_last)
         return self
@@ -308,6 +316,6 @@ class SPNGPRegressor(NetworkModel):
     @property
     def events_(self) -> list[dict[str, Any]]:
         """Changes of the structure since the fit: after how many rows, what was done, why, and to which region."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         events = events_of(self._learnt)
         return [{"rows": event.rows, "kind": event.kind, "reason": event.reason} for event in events]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from spngp._support.types import Array, Indices
@@ -18,6 +22,11 @@ def canonical_order(X: Array, Y: Array) -> Indices:
     if (ordered[1:] == ordered[:-1]).any():
         order = np.lexsort([*Y.T[::-1], *X.T[::-1]])
     return order
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether X is no rows but tells where they are: a data set of Arrow's, a path, or an iterator of batches."""
+    return isinstance(X, str | os.PathLike) or hasattr(X, "get_fragments") or isinstance(X, Iterator)
 
 
 def must_have_outputs(Y: Array) -> None:

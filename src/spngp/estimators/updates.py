@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spngp._support.checks import as_count
+from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices
 from spngp.estimators.fitting import learn_rows
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_inputs, check_outputs
 from spngp.gp.row_weights import KnownVariances
-from spngp.learning import Learnt, Plan, add_rows
+from spngp.learning import Learnt, Plan
+from spngp.learning.flow import in_units_of_the_user
+from spngp.learning.learnt import given_rows
+from spngp.learning.sharded import Sharded
 from spngp.streaming import Learner, Living, forget, start, update
 
 if TYPE_CHECKING:
@@ -33,9 +37,9 @@ class Relearning:
         self._model, self._request, self._living = model, request, living
         self.labels: list[str] | None = None
 
-    def learn_all(self, X: Array, Y: Array) -> Learnt:
+    def learn_all(self, X: Array, Y: Array, variances: Array | None) -> Learnt:
         """Everything anew, units included."""
-        plan, learnt = learn_rows(self._model, X, Y, self._request)
+        plan, learnt = learn_rows(self._model, X, Y, self._request, KnownVariances.of(variances))
         self.labels = kernel_names(plan.labels, learnt.prior)
         return learnt
 
@@ -52,36 +56,53 @@ def living_of(learnt: Learnt | Living) -> Living:
     return learnt if isinstance(learnt, Living) else start(learnt)
 
 
+def _in_memory(model: NetworkModel) -> Learnt | Living:
+    """What a model has learnt; an error for one in shards."""
+    if isinstance(model._learnt, Sharded):
+        raise ValueError("rows cannot come to or leave a model in shards; fit it again with all rows")
+    return model._learnt
+
+
 def updated(
     model: NetworkModel, X: Array, Y: Array, request: Request, known: KnownVariances | None
 ) -> tuple[Learnt | Living, list[str] | None]:
     """What the model will have learnt after further, checked rows; names of kernels if all was learnt again."""
-    now = model._learnt
+    now = _in_memory(model)
     base = now.base if isinstance(now, Living) else now
     check_inputs(X, base.units)
     check_outputs(Y, base.units, base.output_spreads)
-    if known is not None or base.variances is not None or base.shares is not None:
-        return _with_known(now, X, Y, known, model.n_jobs), None
+    variances = None if known is None else known.variances
+    if base.shares is not None or (known is not None and known.shares is not None):
+        return _with_shares(now, X, Y, known, model.n_jobs), None
     living = living_of(now)
     relearning = Relearning(model, request, living)
     learner = Learner(relearning.learn_all, relearning.plan)
-    return update(living, X, Y, learner, model.n_jobs), relearning.labels
+    return update(living, X, Y, learner, model.n_jobs, variances), relearning.labels
 
 
-def _with_known(now: Learnt | Living, X: Array, Y: Array, known: KnownVariances | None, n_jobs: int | None) -> Learnt:
-    """Rows of known variances or fractional weights are conditioned on anew; they cannot follow rows added without."""
+def _with_shares(now: Learnt | Living, X: Array, Y: Array, known: KnownVariances | None, n_jobs: int | None) -> Learnt:
+    """Where rows count as shares of one: regions, parameters and doubts stay, and regions are given the rows.
+
+    Such rows cannot follow rows that were added without.
+    """
     if isinstance(now, Living) or now.upkeep is not None:
-        what = "fractions of sample_weight" if known is not None and known.variances is None else "y_variance"
-        raise ValueError(f"{what} must be given with the first rows that are added after a fit, got them later")
-    # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
-    return add_rows(now, X, Y, np.random.default_rng(0), n_jobs, known)
+        raise ValueError("fractions of sample_weight must come with the first rows added after a fit, got them later")
+    learnt = now.knowing(known, Y)
+    X, Y = np.concatenate([now.X, X]), np.concatenate([now.Y, Y])
+    own_noise = None
+    if now.own_noise is not None:
+        own_noise = np.concatenate([now.own_noise, np.full((Y.shape[0] - now.Y.shape[0], Y.shape[1]), np.nan)])
+    with one_blas_thread():
+        given = given_rows(learnt, X, Y, own_noise, None, n_jobs)
+        # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
+        return in_units_of_the_user(given, np.random.default_rng(0), n_jobs)
 
 
 def forgotten(model: NetworkModel, rows: Any, older_than: Any, keep_last: Any) -> Living:
     """What the model will have learnt after some rows are forgotten."""
-    now = model._learnt
-    if isinstance(now, Learnt) and not (now.variances is None and now.shares is None):
-        raise ValueError("rows with a known y_variance or fractional weights cannot be forgotten yet; fit anew")
+    now = _in_memory(model)
+    if isinstance(now, Learnt) and now.shares is not None:
+        raise ValueError("rows of fractional weights cannot be forgotten yet; fit anew without them")
     living = living_of(now)
     remembered = model.row_numbers_
     gone = _chosen(remembered, rows, older_than, keep_last)

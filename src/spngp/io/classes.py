@@ -26,6 +26,7 @@ CLASSES: dict[str, str] = {
     "BayesianCommitteeMachine": "spngp.estimators.committees",
     "RobustBayesianCommitteeMachine": "spngp.estimators.committees",
     "Learnt": "spngp.learning",
+    "Sharded": "spngp.learning.sharded",
     "Upkeep": "spngp.learning.upkeep",
     "Event": "spngp.learning.upkeep",
     "Affine": "spngp.network.units",

@@ -16,7 +16,7 @@ from spngp.gp.consistency import check_gp, check_repeats
 from spngp.io.classes import ESTIMATORS
 from spngp.kernels import Kernel
 from spngp.kernels.consistency import check_combination, check_kernel, check_parameter, check_table
-from spngp.learning.consistency import check_budget, check_learnt
+from spngp.learning.consistency import check_budget, check_learnt, check_sharded
 from spngp.network.consistency import (
     check_affine,
     check_box,
@@ -44,6 +44,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "Affine": check_affine,
     "Budget": check_budget,
     "Learnt": check_learnt,
+    "Sharded": check_sharded,
     "Column": check_column,
     "InputColumns": check_columns,
 }

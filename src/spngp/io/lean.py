@@ -6,6 +6,7 @@ predictions, follow from rows and parameters: they are computed again when they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.io.deferred import StoredGP
 from spngp.learning import Learnt
-from spngp.network import Leaf
+from spngp.network import Leaf, Node
 from spngp.network.placement import distinct_nodes
 from spngp.network.units import Units
 from spngp.streaming import Living, frozen
@@ -80,23 +81,33 @@ class Lean:
 
     Parameters
     ----------
-    model : estimator
+    rows : Rows, optional
+        Those that GPs may have been given.
+    networks : sequence of Node, optional
+        Those that predict: their leaves keep their C⁻¹y. None if all do.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, rows: Rows | None = None, networks: Sequence[Node] | None = None) -> None:
+        self._rows = rows
+        self._predicting: set[int] | None = None
+        if networks is not None:
+            nodes = (node for network in networks for node in distinct_nodes(network))
+            self._predicting = {id(node.gp) for node in nodes if isinstance(node, Leaf)}
+        if rows is not None:
+            everything = np.arange(rows.X.shape[0])
+            self._inputs = rows.inputs(everything)
+            columns = range(rows.Y.shape[1])
+            self._sorted = [_Sorted.of(self._inputs, rows.outputs(everything, k)) for k in columns]
+            self._positions: dict[bytes, NDArray[Any]] = {}
+
+    @staticmethod
+    def of(model: Any) -> Lean:
+        """For the GPs of an estimator."""
         learnt = vars(model).get("_learnt")
         learnt = frozen(learnt) if isinstance(learnt, Living) else learnt
-        self._rows: Rows | None = None
-        self._predicting: set[int] | None = None
-        if isinstance(learnt, Learnt):
-            self._rows = Rows(learnt.X, learnt.Y, learnt.units)
-            nodes = distinct_nodes(learnt.network)
-            self._predicting = {id(node.gp) for node in nodes if isinstance(node, Leaf)}
-            everything = np.arange(learnt.X.shape[0])
-            self._inputs = self._rows.inputs(everything)
-            columns = range(learnt.Y.shape[1])
-            self._sorted = [_Sorted.of(self._inputs, self._rows.outputs(everything, k)) for k in columns]
-            self._positions: dict[bytes, NDArray[Any]] = {}
+        if not isinstance(learnt, Learnt):
+            return Lean()
+        return Lean(Rows(learnt.X, learnt.Y, learnt.units), [learnt.network])
 
     def take_apart(self, gp: ExactGP) -> dict[str, Any]:
         """The attributes of a GP as a file holds them."""

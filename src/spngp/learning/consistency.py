@@ -8,9 +8,11 @@ from spngp._support.consistency import must, must_be_finite, must_be_positive, m
 from spngp._support.memory import Budget
 from spngp.gp.consistency import check_inputs_of
 from spngp.learning.learnt import Learnt
+from spngp.learning.sharded import Sharded
 from spngp.learning.upkeep import Upkeep
 from spngp.network.consistency import check_network
 from spngp.network.placement import place
+from spngp.structure.cells import CellTree
 
 _LARGEST_OVERLAP = 1e200  # context rows per own row: times any number of rows it is still a float
 
@@ -52,7 +54,8 @@ def check_learnt(learnt: Learnt) -> None:
     must(len(learnt.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(learnt.noise_shapes))
     must_have_shape(learnt.units.inputs.mean, (d,), "means of the inputs")
     must_have_shape(learnt.units.outputs.mean, (p,), "means of the outputs")
-    must(0 < learnt.n_fitted <= n, f"the number of rows fitted must be 1 to {n}", learnt.n_fitted)
+    fewest = 1 if learnt.upkeep is None else 0  # they may be forgotten
+    must(fewest <= learnt.n_fitted <= n, f"the number of rows fitted must be {fewest} to {n}", learnt.n_fitted)
     boxes = check_network(learnt.own, d, p)
     for network in (learnt.prior, learnt.seeing, learnt.network):
         if network is not learnt.own:
@@ -65,6 +68,40 @@ def check_learnt(learnt: Learnt) -> None:
     must(as_many, "tied parameters must have labels, one per kernel", learnt.labels)
     if learnt.upkeep is not None:
         _check_upkeep(learnt, learnt.upkeep)
+
+
+def check_tree(tree: CellTree) -> None:
+    """Raise an error unless cuts make a tree of cells."""
+    cuts, below = tree.axes.size, tree.children
+    for array, shape, what in (
+        (tree.axes, (cuts,), "axes"),
+        (tree.at, (cuts,), "cuts"),
+        (below, (cuts, 2), "children"),
+    ):
+        must_have_shape(array, shape, what)
+    must(tree.axes.dtype == below.dtype == np.intp, "axes and children of cuts must be integers", tree.axes.dtype)
+    must_be_finite(tree.at, "cuts")
+    must((tree.axes >= 0).all(), "axes of cuts must be >= 0", "others")
+    named = not cuts or np.array_equal(np.sort(below.ravel()), [*range(-cuts - 1, 0), *range(1, cuts)])
+    later = ((below < 0) | (below > np.arange(cuts)[:, np.newaxis])).all()
+    must(named and later, "cuts must make a tree", "others")
+
+
+def check_sharded(sharded: Sharded) -> None:
+    """Raise an error unless the tree, the cells and the units of a model in shards fit each other."""
+    d, p, cuts = sharded.units.inputs.mean.size, sharded.units.outputs.mean.size, sharded.axes.size
+    check_tree(sharded.tree)
+    must((sharded.axes < d).all(), f"cuts must be along {d} inputs", "others")
+    for array, shape, what in (
+        (sharded.rows, (cuts + 1,), "rows of cells"),
+        (sharded.sizes, (cuts + 1,), "sizes of shards"),
+        (sharded.counts, (p,), "counts of outputs"),
+        (sharded.in_doubt, (sharded.in_doubt.shape[0], 2), "outputs in doubt"),
+        (sharded.donors, (sharded.donors.shape[0], d), "donors"),
+    ):
+        must_have_shape(array, shape, what)
+    must(len(sharded.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(sharded.noise_shapes))
+    must_be_positive(sharded.rows, "rows of cells", ">= 0")
 
 
 def _check_upkeep(learnt: Learnt, upkeep: Upkeep) -> None:

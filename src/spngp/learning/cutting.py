@@ -16,19 +16,26 @@ from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.plan import Plan
 from spngp.learning.screening import DOUBTED
 from spngp.learning.tied import Tied
-from spngp.network import Node, conditioning
+from spngp.network import Box, Node, conditioning
 from spngp.structure import Compact
+from spngp.structure.regions import Cut
 
 _BETTER = 10.0  # nats by which cuts of several inputs must predict better, all rows together
 
 
-def cut_by_noise(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> tuple[Tied, Plan]:
-    """A large set cut first where its noise changes; there, the noise of experts may be far from the tied one."""
+def cut_by_noise(
+    tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator
+) -> tuple[Tied, Plan, dict[Box, Cut]]:
+    """A large set cut first where its noise changes; there, the noise of experts may be far from the tied one.
+
+    With the tied parameters and the plan come these first cuts.
+    """
     strategy = plan.strategy(tied.scales)
     first = noise_cuts(tied, X, Y, plan)
     if not first or not isinstance(strategy, Compact):
-        return tied, plan
-    return replace(tied, regions=strategy.regions(X, rng, first)), replace(plan, noise_prior_std=plan.freedom[-1])
+        return tied, plan, {}
+    cut = replace(tied, regions=strategy.regions(X, rng, first))
+    return cut, replace(plan, noise_prior_std=plan.freedom[-1]), first
 
 
 def cut_if_better(

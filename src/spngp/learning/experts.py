@@ -50,14 +50,15 @@ def learn_experts(
     convergence: Convergence,
     progress: Progress,
     before: tuple[Array, Experts] | None = None,
+    part: bool = False,
 ) -> Experts:
     """The experts of every leaf region and output.
 
     ``before`` holds the outputs and the experts of an earlier call. Regions whose outputs have not changed since keep
-    their experts.
+    their experts. ``part``: these regions are a part of all there are, of which tied parameters were learnt.
     """
     leaves = leaf_regions(tied.regions)
-    free, adapts = is_free(tied.regions, plan), _adapts(tied.regions, plan)
+    free, adapts = is_free(tied.regions, plan), _adapts(tied.regions, plan, part)
     distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
     tasks = [(region, k, j) for region in distinct.values() for k, gps in enumerate(tied.gps) for j in range(len(gps))]
     progress.stage("experts", len(tasks) if adapts else 0)
@@ -81,7 +82,7 @@ def learn_experts(
             expert = fit_free(gp, block, Freedom.of(gp, *plan.freedom), moves=region is not tied.regions)
             progress.advance()
             return expert
-        if region is tied.regions:
+        if region is tied.regions and not part:
             return FreeExpert(gp, 0.0)
         if plan.hyperparameters == "independent":
             evaluations, tolerance = plan.subset_evaluations, plan.tolerance
@@ -114,11 +115,11 @@ def is_free(regions: Region, plan: Plan) -> bool:
     return plan.chooses_cuts and regions.is_leaf
 
 
-def _adapts(regions: Region, plan: Plan) -> bool:
+def _adapts(regions: Region, plan: Plan, part: bool) -> bool:
     """Whether experts are trained one by one.
 
     Adaptive experts of a root that is a leaf region are not, unless they are free: the tied stage has used all rows.
     """
     if plan.hyperparameters == "adaptive":
-        return not regions.is_leaf or is_free(regions, plan)
+        return part or not regions.is_leaf or is_free(regions, plan)
     return plan.hyperparameters == "independent"

@@ -1,4 +1,4 @@
-"""From rows to a posterior network: ``learn`` is a fit, ``add_rows`` the update where outputs have known variances."""
+"""From rows to a posterior network: the sequence of a fit."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import numpy as np
 
 from spngp._support.progress import Progress
 from spngp._support.threads import one_blas_thread
-from spngp._support.types import Array, Mask
-from spngp.gp.exact import ExactGP
+from spngp._support.types import Array
 from spngp.gp.optimisation import Convergence
 from spngp.gp.row_weights import KnownVariances
 from spngp.learning.averaging import averaged_experts, put_in
-from spngp.learning.cutting import cut_by_noise, cut_if_better, explained
+from spngp.learning.cutting import cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
-from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
-from spngp.learning.experts import Experts, curvatures_of, is_free, learn_experts
+from spngp.learning.doubt import beyond_reach, noise_beyond_reach, without_doubted
+from spngp.learning.experts import Experts, is_free, learn_experts
+from spngp.learning.ground import lay_ground
 from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
 from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.part_settings import spread_parts
 from spngp.learning.plan import Plan
+from spngp.learning.regional import learn_regions, prior_of
 from spngp.learning.surprises import surprise_variances
-from spngp.learning.tied import Tied, learn_again, learn_tied
-from spngp.network import Leaf, Node
+from spngp.learning.tied import Tied
+from spngp.network import Leaf
 from spngp.network.rescaling import in_units
 from spngp.noise import GAUSSIAN, NoiseShape
-from spngp.structure import Region, build_network, tiling
+from spngp.structure import tiling
 
 _NEGLIGIBLE = 1e-4  # probability of all alternatives together that the network of a small set goes without
 
@@ -46,27 +47,14 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
     _check_memory(plan, *X.shape)
     W, Z = plan.units.inputs.apply(X), plan.units.outputs.apply(Y)
     with one_blas_thread():
-        own, own_noise = None, noise_beyond_reach(Z, reach)
+        own_noise = noise_beyond_reach(Z, reach)
         sound = without_doubted(Z, own_noise)
-        tied = learn_tied(W, sound, plan, rng, convergence, progress)
-        small, cutting = is_free(tied.regions, plan), plan
-        plan = replace(plan, chooses_cuts=False)
-        if cutting.chooses_cuts and not small:
-            tied, plan = cut_by_noise(tied, W, sound, plan, rng)
-        curvatures = curvatures_of(tied, W, sound, plan, rng)
-        experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress)
-
-        def without(outputs: Array, in_doubt: Mask) -> Node:
-            nonlocal tied, experts, sound
-            before, sound = (sound, experts), outputs
-            tied = learn_again(tied, W, sound, in_doubt, plan)
-            experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before)
-            return _prior(tied.regions, experts, plan)
-
-        if doubts:
-            prior = _prior(tied.regions, experts, plan)
-            judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances)
-            own, own_noise = judged.own, judged.own_noise
+        ground = lay_ground(W, sound, plan, rng, convergence, progress)
+        small, cutting = is_free(ground.tied.regions, plan), plan
+        plan, working = ground.plan, (rng, convergence, progress)
+        regional = learn_regions(ground.tied, W, Z, own_noise, ground.curvatures, plan, *working, doubts=doubts)
+        tied, experts, sound = regional.tied, regional.experts, regional.sound
+        own, own_noise = regional.own, regional.own_noise
 
         if small:
             progress.stage("settings", 0)
@@ -74,20 +62,20 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         if averaged:
             experts, own = put_in(averaged, experts, tied, W, sound, plan), None
         score = partial(_score, X, sound)
-        found = cut_if_better(tied, experts, W, sound, cutting, score, rng, convergence, progress) if small else None
+        found = cut_if_better(tied, experts, W, sound, cutting, score, *working) if small else None
         if found is not None:
             (tied, experts), plan, own = found, cutting, None
             if own_noise is not None:
-                trusted = explained(_prior(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
+                trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
                 own_noise = np.where(trusted, np.nan, own_noise)
                 before, sound = (sound, experts), np.where(trusted, Z, sound)
-                experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before)
+                experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, before)
                 averaged = averaged_experts(tied, W, sound, plan, rng)
-            experts = spread_parts(_prior(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
+            experts = spread_parts(prior_of(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
             experts = put_in(averaged if tied.regions.is_leaf else {}, experts, tied, W, sound, plan)
         progress.stage("leaves", 0)
-        unseen = _unseen(tied, experts, X, Y, reach, plan)
-        learnt = _in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
+        unseen = before_rows(tied, experts, X, Y, reach, plan)
+        learnt = in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
     convergence.warn()
     return learnt
 
@@ -95,14 +83,14 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> float:
     """Leave-one-out log density of the sound outputs, in the units of learning, context and noise shape included."""
     outputs, no_reach = plan.units.outputs.invert(sound), np.full(sound.shape[1], np.inf)
-    unseen = _unseen(tied, experts, X, outputs, no_reach, plan)
+    unseen = before_rows(tied, experts, X, outputs, no_reach, plan)
     network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
     fixed_draws = np.random.default_rng(0)
     shapes = noise_shapes(network, sound.shape[1], None, no_reach, plan.learns_noise_shape, fixed_draws, plan.n_jobs)
     return leave_one_out_log_density(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
 
 
-def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:
+def before_rows(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:
     """What was learnt, before it is given any row."""
     free = is_free(tied.regions, plan)
     # context of a small set is looked for everywhere: alternatives that are pruned leave no gaps
@@ -111,7 +99,7 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
     if plan.overlap is None and free and X.shape[1] == 1:
         overlap = CHOSEN_OVERLAP
     learns = plan.hyperparameters != "fixed"
-    prior = _prior(tied.regions, experts, plan)
+    prior = prior_of(tied.regions, experts, plan)
     known = (plan.variances or KnownVariances()).divided_by(1.0 / plan.units.outputs.scale)
     return Learnt(
         X=X[:0],
@@ -140,39 +128,6 @@ def _unseen(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan
     )
 
 
-def add_rows(
-    learnt: Learnt,
-    X: Array,
-    Y: Array,
-    rng: np.random.Generator,
-    n_jobs: int | None = None,
-    known: KnownVariances | None = None,
-) -> Learnt:
-    """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
-
-    All outputs added after the fit are judged anew, so the result does not depend on the batches in which they came.
-    Outputs of the fit keep their verdicts, because the parameters were learnt by them. ``known`` is what is known of
-    the noise of Y, in the squared units of the user.
-    """
-    learnt = learnt.knowing(known, Y)
-    X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-    W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
-    own, own_noise = None, None
-    with one_blas_thread():
-        if learnt.doubts_outliers:
-            later = ~np.isnan(Z)
-            later[: learnt.n_fitted] = False
-            own_noise = noise_beyond_reach(Z, learnt.reach)
-            if learnt.own_noise is not None or own_noise is not None:
-                own_noise = np.full(Z.shape, np.nan) if own_noise is None else own_noise
-                fitted = slice(0, learnt.n_fitted)
-                own_noise[fitted] = np.nan if learnt.own_noise is None else learnt.own_noise[fitted]
-            variances = learnt.known_variances(X.shape[0])
-            judged = judge(learnt.prior, W, Z, own_noise, n_jobs, variances=variances, among=later, known=learnt.own)
-            own, own_noise = judged.own, judged.own_noise
-        return _in_units_of_the_user(given_rows(learnt, X, Y, own_noise, own, n_jobs), rng, n_jobs)
-
-
 def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
     """Raise ValueError if the memory limit cannot hold the rows and the work space of the largest leaf."""
     overlap = plan.overlap_of(n_rows, own_rows=1.0)
@@ -182,7 +137,7 @@ def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
     plan.budget.check(min(int(rows_seen * largest), n_rows), min(rows_seen, most_leaves) * n_rows, n_inputs)
 
 
-def _in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
+def in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
     """``learnt`` with the network that predicts: in the units of the user, with the shape of each output's noise."""
     shapes = _noise_shapes(learnt, rng, n_jobs)
     variances = surprise_variances(learnt.seeing, learnt.output_spreads) if learnt.learns_noise_shape else None
@@ -204,13 +159,3 @@ def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) 
     if not learnt.learns_noise_shape and (doubted is None or np.isnan(doubted).all()):
         return learnt.noise_shapes
     return noise_shapes(learnt.seeing, learnt.Y.shape[1], doubted, learnt.reach, learnt.learns_noise_shape, rng, n_jobs)
-
-
-def _prior(regions: Region, experts: Experts, plan: Plan) -> Node:
-    def labelled(region: Region, k: int) -> list[tuple[str, ExactGP]]:
-        return [(expert.label, expert.gp) for expert in experts[id(region), k]]
-
-    def log_corrections(region: Region, k: int) -> list[float]:
-        return [expert.log_correction for expert in experts[id(region), k]]
-
-    return build_network(regions, labelled, len(plan.templates), log_factors=log_corrections)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from scipy.stats import norm
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.leave_one_out import leave_one_out, shares
-from spngp.network import Node
+from spngp.network import Leaf, Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
 
@@ -54,25 +58,51 @@ def noise_shapes(
         Chooses the leaves and rows to learn from.
     n_jobs : int, optional
     """
-    shapes = []
-    leaves = [item for item in network.responsibilities() if item.leaf.gp.rows_seen_once.size]
+    found = [item for item in network.responsibilities() if item.leaf.gp.rows_seen_once.size]
+    leaves = [Weighed(item.leaf.output, item.weight, partial(_of, item)) for item in found]
+    adds_variance = [doubted is not None and not bool(np.isnan(doubted[:, k]).all()) for k in range(n_outputs)]
+    return shapes_by(leaves, adds_variance, reach, learns, rng, n_jobs)
 
-    def residuals(task: tuple[PlacedLeaf, Indices]) -> Array:
-        (leaf, _, weight), rows = task
+
+class Weighed(NamedTuple):
+    """A leaf with rows that can be left out one by one, which is opened if it is chosen."""
+
+    output: int
+    weight: float
+    open: Callable[[], Leaf]
+
+
+def _of(item: PlacedLeaf) -> Leaf:
+    return item.leaf
+
+
+def shapes_by(
+    leaves: Sequence[Weighed],
+    adds_variances: Sequence[bool],
+    reach: Array,
+    learns: bool,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
+) -> list[NoiseShape]:
+    """The shape of each output's noise by some of these leaves; ``adds_variances`` tells which outputs are in doubt."""
+
+    def residuals(task: tuple[Leaf, float, Indices]) -> Array:
+        leaf, weight, rows = task
         residual, latent_variance = leave_one_out(leaf.gp, rows)
         return np.stack(
             np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight * shares(leaf.gp, rows))
         )
 
-    for k in range(n_outputs):
-        adds_variance = doubted is not None and not bool(np.isnan(doubted[:, k]).all())
-        weights = np.array([item.weight if item.leaf.output == k else 0.0 for item in leaves])
+    shapes = []
+    for k, adds_variance in enumerate(adds_variances):
+        weights = np.array([item.weight if item.output == k else 0.0 for item in leaves])
         least = max(_LEAST_PROBABILITY * weights.max(initial=0.0), np.finfo(float).tiny)
         tasks, n_rows = [], 0
         for i in rng.permutation(np.flatnonzero(weights >= least)):
-            rows = leaves[i].leaf.gp.rows_seen_once
-            tasks.append((leaves[i], rng.choice(rows, min(rows.size, _ROWS), replace=False)))
-            n_rows += tasks[-1][1].size
+            leaf = leaves[i].open()
+            rows = leaf.gp.rows_seen_once
+            tasks.append((leaf, leaves[i].weight, rng.choice(rows, min(rows.size, _ROWS), replace=False)))
+            n_rows += tasks[-1][-1].size
             if n_rows >= _ROWS_IN_ALL:
                 break
         if not tasks or not (learns or adds_variance):

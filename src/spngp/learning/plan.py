@@ -115,10 +115,10 @@ class Plan(Effort):
         kernels.
     n_jobs : int or None
         Number of threads.
-    input_names : sequence of str
-        Of the inputs, for warnings; empty if they have none.
     variances : KnownVariances, optional
         What is known of the noise of the outputs learnt from, (n, p), beside the noise that is learnt.
+    input_names : sequence of str
+        What inputs are called, for messages; empty if they have no names.
     """
 
     units: Units
@@ -138,8 +138,8 @@ class Plan(Effort):
     averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
-    input_names: Sequence[str] = ()
     variances: KnownVariances | None = None
+    input_names: Sequence[str] = ()
 
     def variances_of(self, k: int) -> KnownVariances | None:
         """What is known of the noise of one output, in all rows."""

@@ -22,12 +22,18 @@ _LARGEST = 1.0  # times the variance of the output, at most
 
 def surprise_variances(network: Node, spreads: Array) -> Array:
     """Variance of a surprise of each output, whose standard deviations are ``spreads``, by a posterior network."""
-    noise, rows = np.zeros(spreads.size), np.full(spreads.size, np.finfo(float).tiny)
+    noise, rows = np.zeros(spreads.size), np.zeros(spreads.size)
     for leaf, _, weight in network.responsibilities():
         share = weight * leaf.gp.n_own
         noise[leaf.output] += share * leaf.noise_variance
         rows[leaf.output] += share
-    return np.asarray(np.minimum(_FACTOR * noise / rows, _LARGEST * spreads**2))
+    return variances_by(noise, rows, spreads)
+
+
+def variances_by(noise: Array, rows: Array, spreads: Array) -> Array:
+    """The same from sums over all leaves: of weight times rows times noise variance, and of weight times rows."""
+    mean_noise = noise / np.maximum(rows, np.finfo(float).tiny)
+    return np.asarray(np.minimum(_FACTOR * mean_noise, _LARGEST * spreads**2))
 
 
 @dataclass(frozen=True)

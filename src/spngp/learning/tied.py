@@ -86,27 +86,40 @@ def learn_tied(
             judges = _judges(X, Y, k, blocks, plan, copy.deepcopy(rng))
             before = known[k]
             known[k] = fit(before, blocks, evaluations, plan, convergence, regions.is_leaf)
-            if plan.searches and i == 0 and judges is not blocks:
+            if plan.searches and judges is not blocks:
                 others = blocks_of(sample(regions, copy.deepcopy(rng)), X, Y[:, k], plan.variances_of(k))
-                again = fit(before, others, evaluations, plan, convergence, False)
-                known[k] = better_of(known[k], again, judges, plan.n_jobs)
-            if plan.searches and not last:
-                begun = sums_from_parts(known[k], judges, plan.n_jobs)
-                if begun is not known[k]:
-                    begun = fit(begun, blocks, _EVALUATIONS_FROM_PARTS, plan, convergence, False)
-                    known[k] = better_of(known[k], begun, judges, plan.n_jobs)
+                known[k] = _found_otherwise(known[k], before, blocks, others, judges, evaluations, plan, convergence)
             if plan.searches and (i == 0 or last):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
-            if plan.searches:
+            if plan.searches and not regions.is_leaf:
                 known[k] = plausible(known[k], judges, *_KEPT[2 if last else min(i, 1)], plan.n_jobs)
-                known[k] = needed(known[k], judges, plan.n_jobs) if last and len(judges) > 1 else known[k]
+                known[k] = needed(known[k], judges, plan.n_jobs) if last else known[k]
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
+
+
+def _found_otherwise(
+    found: Alternatives,
+    before: Alternatives,
+    blocks: Sequence[Block],
+    others: Sequence[Block],
+    judges: Sequence[Block],
+    evaluations: int,
+    plan: Plan,
+    convergence: Convergence,
+) -> Alternatives:
+    """The best on ``judges`` of what was found on a subset, on another one, and from kernels that sums contain."""
+    again = fit(before, others, evaluations, plan, convergence, False)
+    found = better_of(found, again, judges, plan.n_jobs)
+    begun = sums_from_parts(found, judges, plan.n_jobs)
+    if begun is found:
+        return found
+    return better_of(found, fit(begun, blocks, _EVALUATIONS_FROM_PARTS, plan, convergence, False), judges, plan.n_jobs)
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:

@@ -192,10 +192,11 @@ def add_context(
     variances: KnownVariances | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
+    row_noise: RowNoise | None = None,
 ) -> Node:
     """The same posterior with leaves that also see context rows; evidence and weights stay as they are.
 
-    Context rows keep the noise of their own region (:class:`spngp.network.row_noise.RowNoise`).
+    Context rows keep the noise of their own region: ``row_noise``, by default what this network says of all rows.
     Leaves with a probability below ``least_weight`` get none, because they hardly change a prediction.
     """
     placed = place(root)
@@ -210,7 +211,7 @@ def add_context(
     sizes = [n_own + rows.size for n_own, rows in zip(own, around, strict=True)]
     tasks = list(zip(leaves, around, keep(sizes), strict=True))
 
-    noise = RowNoise(placed, X, own_noise)
+    noise = RowNoise.of(placed, X, own_noise) if row_noise is None else row_noise
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task

@@ -180,6 +180,27 @@ def gathered(
     return found
 
 
+def joined(parts: Sequence[tuple[Indices, Components]]) -> Components:
+    """The components of all rows, from those of groups of them, given with the positions of their rows."""
+    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(shape for _, part in parts for shape in part.shapes))}
+    n_rows = sum(rows.size for rows, _ in parts)
+    filled = (n_rows, parts[0][1].means.shape[1], max(part.means.shape[2] for _, part in parts))
+    found = Components(
+        log_weights=np.full(filled, -np.inf),
+        means=np.zeros(filled),
+        latent_variances=np.ones(filled),
+        noise_variances=np.zeros(filled),
+        noise_shapes=np.zeros(filled, dtype=np.intp),
+        shapes=tuple(shapes),
+    )
+    for rows, part in parts:
+        places = slice(0, part.means.shape[2])
+        for whole, own in zip(found[:4], part[:4], strict=True):
+            whole[rows, :, places] = own
+        found.noise_shapes[rows, :, places] = np.array([shapes[shape] for shape in part.shapes])[part.noise_shapes]
+    return found
+
+
 def predict_dist(root: Node, X: Any, latent: bool, n_jobs: int | None) -> GaussianMixture:
     """The mixture at each row, of the function or of a new observation."""
     return mixture_of(components(root, as_rows(X), n_jobs), latent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -21,25 +22,31 @@ class RowNoise:
 
     Parameters
     ----------
-    placed : list of Placed
-        A posterior network.
-    X : ndarray
-        Rows that may be context.
+    local : mapping of int to ndarray
+        For each output, the variance of the noise of every row that may be context.
+    tied : collection of (int, float)
+        Outputs and noise variances that leaves on all rows share.
     own_noise : ndarray of shape (n, p), optional
         For outputs in doubt, NaN for others.
     """
 
-    def __init__(self, placed: list[Placed], X: Array, own_noise: Array | None) -> None:
-        self._own_noise = own_noise
+    def __init__(
+        self, local: Mapping[int, Array], tied: Collection[tuple[int, float]], own_noise: Array | None
+    ) -> None:
+        self._local, self._tied, self._own_noise = dict(local), frozenset(tied), own_noise
+
+    @staticmethod
+    def of(placed: list[Placed], X: Array, own_noise: Array | None) -> RowNoise:
+        """The noise of the rows X by a posterior network."""
         leaves = [(i, cast("Leaf", item.node)) for i, item in enumerate(placed) if not item.children]
         rows, weights = route(placed, X), np.exp(log_path_weights(placed))
-        self._local: dict[int, Array] = {}
-        self._tied: set[tuple[int, float]] = set()
+        local: dict[int, Array] = {}
+        tied: set[tuple[int, float]] = set()
         counts: dict[tuple[int, float], int] = {}
         for i, leaf in leaves:
             key = (leaf.output, leaf.noise_variance)
             counts[key] = counts.get(key, 0) + rows[i].size
-            total = self._local.setdefault(leaf.output, np.zeros(X.shape[0]))
+            total = local.setdefault(leaf.output, np.zeros(X.shape[0]))
             total[rows[i]] += weights[i] * leaf.noise_variance
         # as many rows as there are is possible for few values; those are looked at row by row
         candidates = {key for key, count in counts.items() if count >= X.shape[0]}
@@ -49,7 +56,8 @@ class RowNoise:
                 if (leaf.output, leaf.noise_variance) == key:
                     covered[rows[i]] = True
             if covered.all():
-                self._tied.add(key)
+                tied.add(key)
+        return RowNoise(local, tied, own_noise)
 
     @property
     def tied(self) -> list[tuple[int, float]]:

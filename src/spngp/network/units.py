@@ -58,6 +58,8 @@ class Affine:
 
         ``invert`` is not enough: by rounding, a row next to the cut could end up on the other side.
         """
+        if not math.isfinite(at):
+            return at
         mean, scale = float(self.mean[column]), float(self.scale[column])
         low = high = at * scale + mean
         step = math.ulp(low)

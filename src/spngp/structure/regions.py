@@ -101,8 +101,8 @@ def too_many_regions(n_rows: int, n_regions: int) -> ValueError:
     )
 
 
-def grow(X: Array, propose: Proposer) -> Region:
-    """Grow a region graph from the whole space.
+def grow(X: Array, propose: Proposer, whole: Box = Box.EVERYWHERE) -> Region:
+    """Grow a region graph from the whole space, or from the box that holds all rows.
 
     Regions with equal boxes are one region. Regions are cut breadth first, so that a strategy which draws from a
     generator draws in a fixed order. Alternative cuts multiply from level to level: the graph is refused as soon as it
@@ -114,14 +114,16 @@ def grow(X: Array, propose: Proposer) -> Region:
     propose : callable
         ``propose(box, rows, depth)`` lists the alternative cuts of a region, none for a leaf region; ``depth`` is the
         number of cuts between the region and the root.
+    whole : Box
+        The box of the root.
     """
     allowed = max(_ALWAYS_ALLOWED, _MOST_TIMES_ROWS * X.shape[0])
     held = 0
     columns = np.ascontiguousarray(X.T)
-    boxes: dict[Box, Indices] = {Box(): np.arange(X.shape[0])}
+    boxes: dict[Box, Indices] = {whole: np.arange(X.shape[0])}
     cuts: dict[Box, list[Cut]] = {}
-    depth = {Box(): 0}
-    queue = [Box()]
+    depth = {whole: 0}
+    queue = [whole]
     for box in queue:  # grows while it is walked
         rows = boxes[box]
         cuts[box] = propose(box, rows, depth[box])
@@ -135,7 +137,7 @@ def grow(X: Array, propose: Proposer) -> Region:
             if held > allowed:
                 raise too_many_regions(X.shape[0], len(boxes))
     regions: dict[Box, Region] = {}
-    stack = [Box()]
+    stack = [whole]
     while stack:  # parts before the regions that share them
         box = stack[-1]
         groups = [box.cut(cut.axis, cut.at) for cut in cuts[box]]
@@ -150,4 +152,4 @@ def grow(X: Array, propose: Proposer) -> Region:
         )
         if box not in regions:
             regions[box] = Region(box, boxes[box], partitions)
-    return regions[Box()]
+    return regions[whole]

@@ -62,8 +62,17 @@ class Compact:
     # share of the rows: a cut whose smaller part has less is taken only if no axis offers a better one
     _SMALLEST_PART = 0.2
 
-    def regions(self, X: Array, rng: np.random.Generator, first: Mapping[Box, Cut] | None = None) -> Region:
-        """The region graph of these rows; no random choice is made. Boxes in ``first`` are cut as it says."""
+    def regions(
+        self,
+        X: Array,
+        rng: np.random.Generator,
+        first: Mapping[Box, Cut] | None = None,
+        whole: Box = Box.EVERYWHERE,
+    ) -> Region:
+        """The region graph of these rows, all in the box ``whole``; no random choice is made.
+
+        Boxes in ``first`` are cut as it says.
+        """
         scales = np.ones(X.shape[1]) if self.length_scales is None else np.asarray(self.length_scales, dtype=float)
         if scales.shape != (X.shape[1],) or not (scales > 0).all():
             raise ValueError(
@@ -87,7 +96,7 @@ class Compact:
                 cuts += [cut for cut in self._cuts(inside, order[:1], levels, n_cuts) if cut not in cuts]
             return cuts[:n_cuts]
 
-        root = grow(X, propose)
+        root = grow(X, propose, whole)
         return replace(root, whole=True) if small and root.partitions else root
 
     def _cuts(self, inside: Array, order: Sequence[int], levels: Sequence[float], wanted: int) -> list[Cut]:

@@ -1,0 +1,135 @@
+"""Workers of a Dask cluster that do the steps of a fit."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, LocalCluster, as_completed, get_client
+
+from spngp.outofcore.work import Summary
+
+_SECONDS = 8.0  # until a scheduler must have answered
+_RETRIES = 3  # of a step that fails for a reason of the machine's
+
+
+class Workers:
+    """Steps shared by the workers of a cluster.
+
+    No step waits for another one on the same level, so a worker that dies loses what it was doing and nothing else.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    directory : Path
+        That all workers see.
+    """
+
+    def __init__(self, client: Client, directory: Path) -> None:
+        self._client, self._directory = client, directory
+        directory.mkdir(parents=True, exist_ok=True)
+        _check_shared(client, directory)
+
+    def map(self, step: Callable[[Any], Summary], items: Sequence[Any], advance: Callable[[], None]) -> list[Summary]:
+        """All steps; what they know is read from a file, which does not die with a worker."""
+        if not items:
+            return []
+        self._directory.mkdir(parents=True, exist_ok=True)
+        path = self._directory / f"step-{secrets.token_hex(6)}.pickle"
+        path.write_bytes(pickle.dumps(step))
+        name = getattr(getattr(step, "args", [None, step])[1], "__name__", "step")
+        tasks = self._client.map(
+            _do, [str(path)] * len(items), items, key=f"spngp-{name}-{path.stem[5:]}", pure=False, retries=_RETRIES
+        )
+        try:
+            for task in as_completed(tasks):
+                task.result()
+                advance()
+            return [task.result() for task in tasks]
+        finally:
+            self._client.cancel(tasks)
+            path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove the directory."""
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def compute(self, tasks: Sequence[Any]) -> None:
+        """Compute delayed tasks, whose results are nothing."""
+        futures = self._client.compute(list(tasks), retries=_RETRIES)
+        try:
+            for future in as_completed(futures):
+                future.result()
+        finally:
+            self._client.cancel(futures)
+
+
+def _do(path: str, item: Any) -> Summary:
+    return _step(path)(item)
+
+
+@lru_cache(maxsize=4)
+def _step(path: str) -> Callable[[Any], Summary]:
+    """The step of this file, which the client has just written; read once by each process."""
+    found: Callable[[Any], Summary] = pickle.loads(Path(path).read_bytes())
+    return found
+
+
+def _check_shared(client: Client, directory: Path) -> None:
+    """Raise an error unless all workers see the directory."""
+    token = directory / f".seen-{secrets.token_hex(6)}"
+    token.touch()
+    try:
+        seen = client.run(_exists, str(token))
+    finally:
+        token.unlink(missing_ok=True)
+    if not seen:
+        raise ValueError("the Dask cluster has no workers; start some, or scale the cluster up")
+    for worker, there in seen.items():
+        if not there:
+            raise ValueError(
+                f"worker {worker} does not see {directory}; give directory=, a directory that all workers share"
+            )
+
+
+def _exists(path: str) -> bool:
+    return Path(path).exists()
+
+
+def default_client() -> Client:
+    """The client that was made last; an error if there is none."""
+    try:
+        return get_client(timeout=0)
+    except ValueError:
+        raise ValueError("there is no Dask client; make one: distributed.Client(), or pass client=") from None
+
+
+@contextlib.contextmanager
+def cluster(scheduler: str | None, n_workers: int, memory_limit: float) -> Iterator[Client]:
+    """A client of the scheduler at an address, or of a cluster of processes that ends with the ``with`` statement.
+
+    ``memory_limit`` are gigabytes for all workers of such a cluster together.
+    """
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=_SECONDS)
+        except (OSError, TimeoutError, ValueError) as error:
+            seen = " ".join(str(error).split())[:100]
+            raise ValueError(f"no Dask scheduler answers at {scheduler} within {_SECONDS:g} s: {seen}") from None
+        with client:
+            yield client
+        return
+    each = int(1e9 * memory_limit / n_workers)
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, memory_limit=each, dashboard_address=None, silence_logs=40
+        ) as local,
+        Client(local) as client,
+    ):
+        yield client

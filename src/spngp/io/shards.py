@@ -1,0 +1,221 @@
+"""Models in directories: a small file about the model, and a shard for each cell, opened when a row falls into it.
+
+A directory is written aside and renamed when it is whole, its ``model.spngp`` last: one without that file is no model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from spngp._support.memory import GIGABYTE, default_limit
+from spngp._support.types import Array
+from spngp.estimators.elsewhere import sharded_of, with_shelf
+from spngp.io.classes import ESTIMATORS
+from spngp.io.lean import Lean, Rows
+from spngp.io.objects import Parts, read_object, write_object, write_parts
+from spngp.io.tensors import ModelFileError, is_model
+from spngp.learning.consistency import check_tree
+from spngp.learning.sharded import Sharded
+from spngp.network import Node
+from spngp.network.units import Units
+from spngp.structure.cells import CellTree
+
+MODEL = "model.spngp"  # about the model; whoever finds it finds a whole model
+_SHARDS = "shards"
+_IN_MEMORY = 4.0  # times its bytes in the file that an open shard takes
+_SHARE = 0.25  # of the memory limit that open shards take
+
+
+def shard_path(directory: str | os.PathLike[str], cell: int) -> Path:
+    """Where the shard of a cell is."""
+    return Path(directory) / _SHARDS / f"{cell:06d}.spngp"
+
+
+def write_network(path: Path, network: Node, X: Array, Y: Array, units: Units) -> None:
+    """Write a network whose leaves have seen rows of X and Y, which are in the units of the user."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_object(path, network, Lean(Rows(X, Y, units)))
+
+
+def read_network(path: Path) -> Node:
+    """A network, whose rows are read when they are used."""
+    return _network(read_object(path), path)
+
+
+def write_cell(path: Path, tree: CellTree, networks: Sequence[Node], X: Array, Y: Array, units: Units) -> int:
+    """Write a shard: the regions of a cell, whose leaves have seen rows of X and Y; returns its bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_parts(path, [[tree.axes, tree.at, tree.children], *networks], Lean(Rows(X, Y, units)))
+    return path.stat().st_size
+
+
+class Cell:
+    """An open shard, whose regions are made when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._parts = path, Parts(path)
+        self.tree = CellTree(*self._parts[0])
+        check_tree(self.tree)
+        if len(self._parts) != self.tree.n_cells + 1:
+            raise ModelFileError(f"{path} is damaged: it must have {self.tree.n_cells} regions")
+
+    def network(self, region: int) -> Node:
+        """The network of a region."""
+        return _network(self._parts[region + 1], self._path)
+
+
+def _network(found: Any, path: Path) -> Node:
+    if not isinstance(found, Node):
+        raise ModelFileError(f"{path} holds a {type(found).__name__}, not a network")
+    return found
+
+
+class Directory:
+    """The shelf that a directory is: shards are opened when asked for, and those used last stay open.
+
+    Parameters
+    ----------
+    path : path-like
+    limit : float
+        Gigabytes that open shards may take, about.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], limit: float) -> None:
+        self.path, self._limit = Path(path), limit
+        self._keeper: Any = None
+        self._open: OrderedDict[int, tuple[Cell, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def cell(self, cell: int) -> Cell:
+        """The shard of a cell, opened now or before."""
+        with self._lock:
+            if cell in self._open:
+                self._open.move_to_end(cell)
+                return self._open[cell][0]
+            path = shard_path(self.path, cell)
+            try:
+                found = Cell(path)
+            except FileNotFoundError:
+                raise ModelFileError(f"{self.path} is damaged: {path.name} is not there") from None
+            self._open[cell] = (found, _IN_MEMORY * path.stat().st_size / GIGABYTE)
+            while len(self._open) > 1 and sum(size for _, size in self._open.values()) > self._limit:
+                self._open.popitem(last=False)
+            return found
+
+    def owning(self, directory: Path) -> Directory:
+        """The same shelf; the directory goes when it does."""
+        shelf = Directory(self.path, self._limit)
+        weakref.finalize(shelf, shutil.rmtree, directory, ignore_errors=True)
+        return shelf
+
+    def kept_by(self, keeper: Any) -> None:
+        """Hold on to an object with which the directory would go."""
+        self._keeper = keeper
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "limit": self._limit}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["path"], state["limit"])  # type: ignore[misc]
+
+
+def is_sharded(model: Any) -> bool:
+    """Whether a model lies in shards."""
+    return sharded_of(model) is not None
+
+
+@contextlib.contextmanager
+def directory_replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new directory beside ``path``, which takes its place if the ``with`` statement ends without an error."""
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(20, "A model in shards is a directory, and there is a file", str(path))
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    aside.mkdir(parents=True)
+    try:
+        yield aside
+        put_in_place(aside, target)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def put_in_place(aside: Path, target: Path) -> None:
+    """Rename a whole directory to its name; the model that stood there goes."""
+    if target.exists():
+        if not is_model_directory(target) and any(target.iterdir()):
+            raise FileExistsError(17, "There is a directory that is no model", str(target))
+        old = target.with_name(f".{target.name}.{secrets.token_hex(6)}.old")
+        os.rename(target, old)
+        os.rename(aside, target)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.rename(aside, target)
+
+
+def is_model_directory(path: str | os.PathLike[str]) -> bool:
+    """Whether a directory holds a model in shards."""
+    manifest = Path(path) / MODEL
+    return manifest.is_file() and is_model(manifest)
+
+
+def write_about(directory: Path, model: Any) -> None:
+    """Write the file about a model whose shards are in the directory: the last step."""
+    sharded = sharded_of(model)
+    assert sharded is not None
+    write_object(directory / MODEL, with_shelf(model, None), Lean())
+
+
+def directory_of(model: Any) -> Directory:
+    """The directory that a model in shards is in."""
+    sharded = sharded_of(model)
+    assert sharded is not None
+    assert isinstance(sharded.shelf, Directory)
+    return sharded.shelf
+
+
+def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model in shards to another directory, whole or not at all."""
+    sharded, source = sharded_of(model), directory_of(model).path
+    assert sharded is not None
+    if Path(path).exists() and os.path.samefile(path, source):
+        return
+    with directory_replacing(path) as aside:
+        for cell in range(sharded.rows.size):
+            shard_path(aside, cell).parent.mkdir(exist_ok=True)
+            shutil.copyfile(shard_path(source, cell), shard_path(aside, cell))
+        write_about(aside, model)
+
+
+def load_directory(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Open a model in shards; with ``verify``, the size of every shard is compared with what was written."""
+    manifest = Path(path) / MODEL
+    if not manifest.is_file():
+        raise ModelFileError(f"{path} is a directory, but not a spngp model: it has no {MODEL}")
+    model = read_object(manifest, verify=verify)
+    sharded = sharded_of(model) if type(model).__name__ in ESTIMATORS else None
+    if sharded is None:
+        raise ModelFileError(f"{manifest} is not that of a model in shards")
+    if verify:
+        check_shards(path, sharded)
+    limit = getattr(model, "memory_limit", None)
+    return with_shelf(model, Directory(path, _SHARE * (default_limit() if limit is None else float(limit))))
+
+
+def check_shards(path: str | os.PathLike[str], sharded: Sharded) -> None:
+    """Raise an error unless all shards are there, each of its size."""
+    for cell, size in enumerate(sharded.sizes.tolist()):
+        shard = shard_path(path, cell)
+        found = shard.stat().st_size if shard.is_file() else None
+        if found != size:
+            seen = "not there" if found is None else f"{found:,} bytes"
+            raise ModelFileError(f"{path} is damaged: {shard.name} must have {size:,} bytes, got {seen}")

@@ -1,0 +1,102 @@
+"""The end of a fit out of core: weights and noise from what cells tell, and a directory that is a model."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from spngp._support.types import Array, Indices
+from spngp.estimators import SPNGPRegressor
+from spngp.estimators.elsewhere import learnt_in_shards
+from spngp.io.models import load
+from spngp.io.shards import Directory, put_in_place, write_about
+from spngp.learning.noise_shapes import Weighed, shapes_by
+from spngp.learning.sharded import Sharded
+from spngp.learning.surprises import variances_by
+from spngp.network import Leaf
+from spngp.noise import GAUSSIAN, NoiseShape
+from spngp.outofcore.work import Summary, Work
+
+_DONORS = 10_000  # rows that a model keeps for rows that lack inputs
+
+
+def finished(
+    model: SPNGPRegressor,
+    output: Path,
+    work: Work,
+    learnt: Sequence[Summary],
+    seen: Sequence[Summary],
+    counts: Indices,
+    rng: np.random.Generator,
+) -> SPNGPRegressor:
+    """Write the file about the model and put the directory in its place; the model, opened from there."""
+    frame = work.known()
+    plan, p = frame.ground.plan, counts.size
+    learns = plan.learns_noise_shape and plan.hyperparameters != "fixed"
+    widens = np.any([one["widens"] for one in learnt], axis=0)
+    shapes = _noise_shapes(work, seen, widens, learns, rng)
+    sample = np.load(work.directory / "sample.npy", mmap_mode="r")
+    donors = plan.units.inputs.invert(sample[:: -(-sample.shape[0] // _DONORS)])
+    leaves = frame.leaves
+    assert leaves is not None
+    sharded = Sharded(
+        units=plan.units,
+        axes=frame.tree.axes,
+        at=frame.tree.at,
+        children=frame.tree.children,
+        rows=frame.part_rows.sum(axis=0),
+        sizes=np.concatenate([one["size"] for one in seen]),
+        log_evidence=float(sum(float(one["log_evidence"][0]) for one in seen)),
+        noise_shapes=shapes,
+        surprise_variances=_surprises(seen, plan.output_spreads, p) if learns else None,
+        counts=counts,
+        in_doubt=_sorted(np.concatenate([one["in_doubt"] for one in learnt])),
+        donors=np.ascontiguousarray(donors),
+        cut_axes=np.flatnonzero((np.isfinite(leaves.low) | np.isfinite(leaves.high)).any(axis=0)),
+        n_regions=int(leaves.cell.size),
+        n_experts=int(sum(one["output"].size for one in seen)),
+    )
+    learnt_in_shards(model, sharded, plan.labels)
+    write_about(work.shards, model)
+    put_in_place(work.shards, output)
+    shutil.rmtree(work.directory, ignore_errors=True)
+    return cast("SPNGPRegressor", load(output))
+
+
+def _noise_shapes(
+    work: Work, seen: Sequence[Summary], widens: Array, learns: bool, rng: np.random.Generator
+) -> list[NoiseShape]:
+    """The shape of each output's noise, by some leaves of some cells."""
+    if not learns and not widens.any():
+        return [GAUSSIAN] * widens.size
+
+    shelf = Directory(work.shards, limit=0.0)
+
+    def opened(cell: int, region: int, place: int) -> Leaf:
+        return shelf.cell(cell).network(region).responsibilities()[place].leaf
+
+    leaves = []
+    for cell, one in enumerate(seen):
+        regions = one["region"].tolist()
+        for i in np.flatnonzero(one["alone"]).tolist():
+            here = partial(opened, cell, regions[i], i - regions.index(regions[i]))
+            leaves.append(Weighed(int(one["output"][i]), float(one["weight"][i]), here))
+    return shapes_by(leaves, widens.tolist(), work.known().reach, learns, rng)
+
+
+def _surprises(seen: Sequence[Summary], spreads: Array, p: int) -> Array:
+    noise, rows = np.zeros(p), np.zeros(p)
+    for one in seen:
+        shares = one["weight"] * one["own"]
+        np.add.at(noise, one["output"], shares * one["noise"])
+        np.add.at(rows, one["output"], shares)
+    return variances_by(noise, rows, spreads)
+
+
+def _sorted(in_doubt: Indices) -> Indices:
+    return in_doubt[np.lexsort([in_doubt[:, 1], in_doubt[:, 0]])]

@@ -1,0 +1,111 @@
+"""Predictions beyond memory: rows go to their cells by way of the disk, and every cell is opened once.
+
+Row by row, a large model would be opened over and over, and every factor computed anew. So rows are first sorted by
+cell in spill files, then cell after cell predicts all of its rows, and then answers are put back in the order of rows.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spngp._support.types import Array
+from spngp.estimators import SPNGPRegressor
+from spngp.estimators.completion import CompletedRows
+from spngp.estimators.elsewhere import checked_rows, completed_rows, predicted, sharded_of
+from spngp.learning.sharded import Sharded
+from spngp.outofcore.spill import grouped, matrix, numbered, read_group, write_groups
+
+_ROWS = 100_000  # of a cell that are predicted at once
+
+
+def predictions(
+    model: SPNGPRegressor,
+    batches: Iterable[Any],
+    answer: Callable[[Any], dict[str, Array]],
+    directory: str | None = None,
+) -> Iterator[dict[str, Array]]:
+    """What a model in shards predicts for each batch of rows, in order.
+
+    Parameters
+    ----------
+    model : SPNGPRegressor
+    batches : iterable
+        Rows as the model takes them; read once, before the first answer comes.
+    answer : callable
+        Given a predictive distribution, the columns wanted.
+    directory : str, optional
+        Where spill files go, by default where temporary files do; they are removed at the end.
+    """
+    sharded = sharded_of(model)
+    assert sharded is not None
+    work = Path(tempfile.mkdtemp(prefix="spngp-", dir=directory))
+    try:
+        n_batches, whole = _route(model, sharded, batches, answer, work)
+        cells = [cell for cell in range(sharded.rows.size) if (work / f"count-{cell}").exists()]
+        for cell in cells:
+            _predict_cell(model, cell, n_batches, answer, work)
+        for number in range(n_batches):
+            yield _gathered(number, cells, whole[number], work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _route(
+    model: SPNGPRegressor,
+    sharded: Sharded,
+    batches: Iterable[Any],
+    answer: Callable[[Any], dict[str, Array]],
+    work: Path,
+) -> tuple[int, list[dict[str, Array]]]:
+    """Write the rows of each batch by cell; rows that lack inputs, which belong to several cells, are answered now."""
+    tree, at_once = sharded.tree, []
+    for number, batch in enumerate(batches):
+        X = checked_rows(model, batch)
+        completed = completed_rows(model, X)
+        rows = completed.complete
+        cells = tree.cell_of(sharded.units.inputs.apply(X[rows]))
+        order, offsets = grouped(cells, tree.n_cells)
+        columns = {**numbered("x", X[rows[order]]), "row": rows[order]}
+        write_groups(work / f"batch-{number:06d}.arrow", columns, offsets)
+        for cell in np.unique(cells).tolist():
+            (work / f"count-{cell}").touch()
+        at_once.append(_of_incomplete(model, X, completed, answer))
+    return len(at_once), at_once
+
+
+def _of_incomplete(
+    model: SPNGPRegressor, X: Array, completed: CompletedRows, answer: Callable[[Any], dict[str, Array]]
+) -> dict[str, Any]:
+    if not completed.incomplete.size:
+        return {"row": completed.incomplete}
+    return {"row": completed.incomplete, **answer(predicted(model, X[completed.incomplete]))}
+
+
+def _predict_cell(
+    model: SPNGPRegressor, cell: int, n_batches: int, answer: Callable[[Any], dict[str, Array]], work: Path
+) -> None:
+    """Answer all rows of a cell, and write the answers by batch."""
+    parts = [read_group(work / f"batch-{number:06d}.arrow", cell) for number in range(n_batches)]
+    d = len(parts[0]) - 1
+    X = np.concatenate([matrix(part, "x", d) for part in parts])
+    found = [answer(predicted(model, X[start : start + _ROWS])) for start in range(0, X.shape[0], _ROWS)]
+    columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+    offsets = np.concatenate([[0], np.cumsum([part["row"].size for part in parts])])
+    columns["row"] = np.concatenate([part["row"] for part in parts])
+    write_groups(work / f"cell-{cell:06d}.arrow", columns, offsets)
+
+
+def _gathered(number: int, cells: list[int], at_once: dict[str, Any], work: Path) -> dict[str, Array]:
+    """The answers for a batch, in the order of its rows."""
+    parts = [read_group(work / f"cell-{cell:06d}.arrow", number) for cell in cells]
+    parts = [part for part in (*parts, at_once) if part["row"].size]
+    if not parts:
+        return {}
+    order = np.argsort(np.concatenate([part["row"] for part in parts]), kind="stable")
+    return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0] if name != "row"}

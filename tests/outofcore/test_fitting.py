@@ -1,0 +1,95 @@
+"""Fits out of core, against fits in memory."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import spngp
+from large_rows import CELL, in_shards, model, names, table
+from same_structure import fitted_in_memory
+from spngp.outofcore.engines import Threads
+from spngp.outofcore.pieces import sampled
+
+
+def same(one, other, rows, tolerance=1e-10):
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, rel=tolerance)
+    a, b = one.predict_dist(rows), other.predict_dist(rows)
+    for moment in ("mean", "std"):
+        np.testing.assert_allclose(getattr(a, moment), getattr(b, moment), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(a.quantile([0.05, 0.9]), b.quantile([0.05, 0.9]), rtol=1e-8, atol=1e-8)
+    np.testing.assert_array_equal(one.outliers_, other.outliers_)
+
+
+def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
+    rows = table()
+    X = rows.select(names(rows, "x"))
+    out = in_shards(rows, tmp_path)
+    same(out, model().fit(X, rows["y0"].to_numpy()), X.slice(0, 300))
+    assert spngp.load(tmp_path / "model").log_evidence_ == out.log_evidence_
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "rows.parquet"]
+
+
+def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
+    rows = table(3600, outputs=2, outliers=40)
+    y = np.column_stack([rows["y0"], rows["y1"]])
+    y[::7, 1] = np.nan
+    rows = rows.set_column(rows.schema.get_field_index("y1"), "y1", pa.array(y[:, 1]))
+    X = rows.select(names(rows, "x"))
+    out = in_shards(rows, tmp_path, most_sampled=1800)
+    seed = int(np.random.default_rng(0).integers(2**62))
+    sample = sampled(0, 3600, 1800 / 3600, seed)
+    assert 1700 < sample.size < 1900
+    cell = max(CELL, 8 * 2 * 60)
+    judge = fitted_in_memory(model(), X, y, sample, cell)
+    assert len(out.outliers_) > 20
+    same(out, judge, X.slice(0, 300))
+    assert len(out.regions_) == len(judge.regions_)
+
+
+def test_neither_partitions_nor_threads_change_a_bit(tmp_path):
+    rows = table(2500)
+    X = rows.select(names(rows, "x")).slice(0, 100)
+    found = []
+    for i, (group, jobs) in enumerate([(2500, 1), (701, 3)]):
+        (tmp_path / str(i)).mkdir()
+        found.append(in_shards(rows, tmp_path / str(i), row_group=group, engine=Threads(jobs), most_sampled=1700))
+    assert found[0].log_evidence_ == found[1].log_evidence_
+    np.testing.assert_array_equal(found[0].predict_dist(X).std, found[1].predict_dist(X).std)
+
+
+def test_categories_gaps_and_dates_as_in_memory(tmp_path):
+    rows = table(2500)
+    rng = np.random.default_rng(1)
+    place = np.array(["north", "south", "west"])[rng.integers(3, size=2500)]
+    when = np.datetime64("2024-01-01") + rng.integers(0, 300, size=2500)
+    y = rows["y0"].to_numpy() + (place == "south")
+    gaps = np.where(rng.uniform(size=2500) < 0.05, np.nan, rows["x0"].to_numpy())
+    rows = pa.table({"x0": pa.array(gaps, from_pandas=True), "x1": rows["x1"], "xp": place, "xw": when, "y0": y})
+    X = rows.select(names(rows, "x"))
+    out = in_shards(rows, tmp_path)
+    same(out, model().fit(X, y), X.slice(0, 200))
+
+
+def test_without_context_and_with_tied_parameters(tmp_path):
+    rows = table(2000)
+    X = rows.select(names(rows, "x"))
+    for i, changes in enumerate([{"overlap": 0.0}, {"hyperparameters": "tied"}]):
+        (tmp_path / str(i)).mkdir()
+        out = in_shards(rows, tmp_path / str(i), model(**changes))
+        same(out, model(**changes).fit(X, rows["y0"].to_numpy()), X.slice(0, 100))
+
+
+def test_half_of_all_rows_are_equal(tmp_path):
+    rows = table(6000)
+    columns = {name: rows[name].to_numpy().copy() for name in rows.schema.names}
+    for name in ("x0", "x1", "x2"):
+        columns[name][:3000] = 0.25
+    rows = pa.table(columns)
+    X = rows.select(names(rows, "x"))
+    # rows of a region that is too large are drawn at random, and the shape of the noise by draws that come after
+    plain = {"hyperparameters": "tied", "noise_shape": "gaussian"}
+    out = in_shards(rows, tmp_path, model(**plain))
+    assert max(record["rows"] for record in out.regions_) >= 3000
+    same(out, model(**plain).fit(X, columns["y0"]), X.slice(2900, 200))
+    shards = [shard.stat().st_size for shard in (tmp_path / "model" / "shards").iterdir()]
+    assert max(shards) < 400_000  # bytes: equal rows are merged there, and do not travel
