@@ -279,7 +279,7 @@ class SPNGPRegressor(NetworkModel):
         Evidence, weights and predictions are exact, given the parameters, the regions, how far each region sees, and
         the noise of each row; they do not depend on the order or the batches in which rows came.
 
-        Where rows have fractional weights, regions, parameters and doubts stay, and regions are given their rows anew.
+        Where rows have fractional weights, regions and parameters stay, and all regions are given their rows anew.
 
         Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
         is that of the model before or after an update. If an update fails, the model stays as it was.

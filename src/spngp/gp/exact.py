@@ -74,8 +74,8 @@ class ExactGP(Prior):
     def _forget(self) -> None:
         """Drop all data, in the constructor and on a fresh copy."""
         self.log_evidence, self.n_own, self._jitter, self._extended = 0.0, 0, 0.0, False
-        self._repeats = self._context_weights = self._variances = self._L = None
-        self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
+        self._repeats = self._context_weights = self._variances = None
+        self._X, self._y, self._alpha, self._L = np.empty((0, 0)), np.empty(0), np.empty(0), None
 
     @property
     def n_context(self) -> int:

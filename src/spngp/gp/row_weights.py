@@ -31,7 +31,7 @@ class KnownVariances:
     shares: Array | None = None
 
     @staticmethod
-    def of(variances: Array | None, shares: Array | None = None, n_outputs: int = 1) -> KnownVariances | None:
+    def of(variances: Array | None, shares: Array | None, n_outputs: int) -> KnownVariances | None:
         """Of variances (n, p) and of one share per row (n,); None if neither is given."""
         if variances is None and shares is None:
             return None

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from spngp._support.types import Array, Indices
-from spngp.gp.row_weights import KnownVariances
 from spngp.learning.doubt import judge, noise_beyond_reach
 from spngp.learning.screening import DOUBTED
 from spngp.network import Leaf, Node, Product, Sum
@@ -127,7 +126,7 @@ def _verdicts(
             own_noise[row[number], k] = variance
     later = ~np.isnan(Z) & (numbers >= living.first_later)[:, np.newaxis]
     known: Array | None = None if np.isnan(own_noise).all() else own_noise
-    variances = KnownVariances.of(living.log.known_at(numbers))
+    variances = living.log.known_variances_at(numbers)
     found = judge(prior, W, Z, known, n_jobs, variances=variances, among=later).own_noise
     kept = {key: variance for key, variance in doubts.items() if key[0] < living.first_later or key[0] not in row}
     if found is None:
