@@ -24,6 +24,7 @@ from spngp.io import load
 from spngp.io.shards import directory_of
 from spngp.outofcore.fitting import Job, fit
 from spngp.outofcore.pieces import write_table
+from spngp.outofcore.spill import removed
 
 
 class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
@@ -88,7 +89,7 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
             fit(self._model, job, workers)
             shutil.rmtree(home / "input", ignore_errors=True)
         except BaseException:
-            shutil.rmtree(home, ignore_errors=True)
+            removed(home)
             raise
         self.path_, self.targets_ = home / "model", targets
         if given is None:
