@@ -169,10 +169,7 @@ class _Predictor:
         self._path, self._ask = path, ask
 
     def __call__(self, rows: Any) -> list[Array]:
-        model = _opened(self._path)
-        if not len(rows):
-            return [np.empty((0,))]
-        found = model.predict(rows, **self._ask)
+        found = _opened(self._path).predict(rows, **self._ask)
         return list(found) if isinstance(found, tuple) else [found]
 
     def __dask_tokenize__(self) -> Any:
