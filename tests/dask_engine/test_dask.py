@@ -135,7 +135,7 @@ def test_a_worker_that_is_killed_loses_nothing_but_its_own_steps(client, rows, q
 def test_a_killed_cluster_is_resumed(rows, quick, tmp_path):
     table = pa.Table.from_pandas(rows[0].assign(y=rows[1]), preserve_index=False)
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=1200)
-    options = ["--target", "y", "--max-leaf-size", "60", "--overlap", "1", "--jobs", "2", "--engine", "dask"]
+    options = ["--target", "y", "--max-leaf-size", "60", "--overlap", "1", "--jobs", "1", "--engine", "dask"]
     options += ["--hyperparameters", "fixed"]
     command = [sys.executable, "-m", "spngp", "fit", "rows.parquet", *options, "-o", "model"]
     running = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stderr=subprocess.DEVNULL)

@@ -21,7 +21,7 @@ from spngp.estimators.elsewhere import checked_rows, completed_rows, predicted, 
 from spngp.learning.sharded import Sharded
 from spngp.outofcore.spill import grouped, matrix, numbered, read_group, write_groups
 
-_ROWS = 100_000  # of a cell that are predicted at once
+_ROWS = 50_000  # of a cell that are predicted at once, about
 
 
 def predictions(
