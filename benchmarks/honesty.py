@@ -7,6 +7,8 @@ Sections, each in a module of ``benchmarks/honesty_sections`` that says what its
 
 search
     Fine structure along one input or two, among smooth structure along others.
+more
+    The same with 5,000 to 400,000 rows.
 noise
     Noise that changes with the input: a step, growth, the motorcycle data, the non-stationary series.
 coverage
@@ -25,12 +27,13 @@ import reporting
 from honesty_sections import Settings
 from honesty_sections.coverage import coverage
 from honesty_sections.errors import errors
+from honesty_sections.more import more
 from honesty_sections.noise import noise
 from honesty_sections.search import search
 from spngp.experiments.origin import origin_text
 
 Section = Callable[[Settings], Iterator[str]]
-SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, noise, coverage, errors)}
+SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, more, noise, coverage, errors)}
 
 
 def main() -> int:
@@ -40,13 +43,17 @@ def main() -> int:
     parser.add_argument("--sets", type=int, default=100, help="data sets of each kind in the section on coverage")
     parser.add_argument("--seeds", type=int, default=3, help="seeds in the sections on noise and errors")
     parser.add_argument("--most-rows", type=int, default=10_000, help="leave out larger sets (coverage, errors)")
+    parser.add_argument(
+        "--shapes", type=reporting.names, default=[], help="of coverage: rows x inputs, as in 20x2,50x5"
+    )
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()
     if unknown := set(arguments.sections) - set(SECTIONS):
         raise SystemExit(f"honesty.py: sections must be of {', '.join(SECTIONS)}, got {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds, arguments.most_rows)
+    shapes = tuple((int(shape.split("x")[0]), int(shape.split("x")[1])) for shape in arguments.shapes)
+    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds, arguments.most_rows, shapes)
     lines = [
         "# Honesty",
         "",

@@ -6,15 +6,16 @@
 - trump: TrumpApproval of river, 1,001 rows, as they come. MAE of the predictions, and of river's own models.
 - kin40k: 10,000 training rows of Kin40K from nothing; at powers of two, RMSE and NLPD on its test rows of the model
   that has come about, and of a batch fit of the same rows.
-- drift: noise that triples, or a function that changes, halfway through a stream; coverage of 95 % intervals and RMSE
-  over the last quarter, with and without a sliding window; leaves of 100 rows.
+- drift: noise that triples, or a function that changes, halfway through a stream; coverage of 95 % intervals, RMSE and
+  NLPD over the last quarter, with and without a sliding window; leaves of 100 rows. Three functions: one that changes
+  everywhere and differently, one that is shifted, one that changes in a corner of the space.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -79,39 +80,62 @@ def kin40k(n: int) -> None:
             print_row([i + 1, *map(float, cells)])
 
 
-def drifting(n: int, kind: str, seed: int) -> Iterator[tuple[Array, float]]:
-    """Two inputs; halfway the noise triples, or the function becomes another one."""
+def waves(x: Array, late: bool) -> float:
+    phase = 1.5 if late else 0.0
+    return float(np.sin(2.0 * x[0] + phase) + 0.5 * x[1] * np.cos(phase))
+
+
+def shift(x: Array, late: bool) -> float:
+    return float(0.25 * x[0] * x[1] + np.cos(1.5 * x[0]) + (0.6 if late else 0.0))
+
+
+def corner(x: Array, late: bool) -> float:
+    bump = 1.2 * np.exp(-((x - 1.0) ** 2).sum()) if late else 0.0
+    return float(np.sin(2.0 * x[0]) * np.cos(x[1]) + bump)
+
+
+FUNCTIONS: dict[str, Callable[[Array, bool], float]] = {"waves": waves, "shift": shift, "corner": corner}
+
+
+def drifting(n: int, name: str, kind: str, seed: int) -> Iterator[tuple[Array, float]]:
+    """Two inputs; halfway the noise triples, or the function becomes another one, or nothing changes."""
     rng = np.random.default_rng(seed)
     for i in range(n):
         x, late = rng.uniform(-2.0, 2.0, 2), i >= n // 2
-        phase = 1.5 if late and kind == "function" else 0.0
         noise = 0.3 if late and kind == "noise" else 0.1
-        yield x, float(np.sin(2.0 * x[0] + phase) + 0.5 * x[1] * np.cos(phase) + noise * rng.standard_normal())
+        yield x, FUNCTIONS[name](x, late and kind == "function") + noise * float(rng.standard_normal())
 
 
-def drift(n: int, n_seeds: int) -> None:
+def streamed(n: int, name: str, kind: str, kept: int | None, seed: int) -> list[float | int]:
+    """Coverage, RMSE and NLPD over the last quarter, events and CPU milliseconds a row of one stream."""
+    model = SPNGPRegressor(max_leaf_size=100, overlap=1, random_state=0)
+    inside, squares, losses = [], [], []
+    start = time.process_time()
+    for i, (x, y) in enumerate(drifting(n, name, kind, seed)):
+        if i >= 3 * n // 4:
+            mixture = model.predict_dist(x[np.newaxis])
+            low, high = mixture.interval(0.95)
+            inside.append(bool(low[0] <= y <= high[0]))
+            squares.append((float(mixture.mean[0]) - y) ** 2)
+            losses.append(-float(mixture.logpdf(np.array([y]))[0]))
+        model.partial_fit(x[np.newaxis], np.array([y]))
+        if kept is not None and i >= kept:
+            model.forget(keep_last=kept)
+    took = 1e3 * (time.process_time() - start) / n
+    found = [float(np.mean(inside)), float(np.sqrt(np.mean(squares))), float(np.mean(losses))]
+    return [*found, len(model.events_), took]
+
+
+def drift(n: int, n_seeds: int, functions: list[str], kinds: list[str]) -> None:
     window = min(2000, n // 4)
     print(f"\nDrift halfway, {n} rows; the last quarter\n")
-    print_head(["what changes", "window", "seed", "95 % interval holds", "RMSE", "events", "CPU ms a row"])
-    for kind in ("noise", "function"):
-        for kept in (None, window):
-            for seed in range(n_seeds):
-                model = SPNGPRegressor(max_leaf_size=100, overlap=1, random_state=0)
-                inside, squares = [], []
-                start = time.process_time()
-                for i, (x, y) in enumerate(drifting(n, kind, seed)):
-                    if i >= 3 * n // 4:
-                        mixture = model.predict_dist(x[np.newaxis])
-                        low, high = mixture.interval(0.95)
-                        inside.append(bool(low[0] <= y <= high[0]))
-                        squares.append((float(mixture.mean[0]) - y) ** 2)
-                    model.partial_fit(x[np.newaxis], np.array([y]))
-                    if kept is not None and i >= kept:
-                        model.forget(keep_last=kept)
-                took = 1e3 * (time.process_time() - start) / n
-                events = len(model.events_)
-                cells = [float(np.mean(inside)), float(np.sqrt(np.mean(squares))), events, took]
-                print_row([kind, kept or "none", seed, *cells])
+    measured = ["95 % interval holds", "RMSE", "NLPD", "events", "CPU ms a row"]
+    print_head(["function", "what changes", "window", "seed", *measured])
+    for name in functions:
+        for kind in kinds:
+            for kept in (None, window):
+                for seed in range(n_seeds):
+                    print_row([name, kind, kept or "none", seed, *streamed(n, name, kind, kept, seed)])
 
 
 def main() -> None:
@@ -119,13 +143,15 @@ def main() -> None:
     arguments.add_argument("--parts", type=names, default=_PARTS)
     arguments.add_argument("--rows", type=int, default=None, help="fewer rows than each part has by default")
     arguments.add_argument("--seeds", type=int, default=2, help="of the drifting series")
+    arguments.add_argument("--functions", type=names, default=list(FUNCTIONS), help="of the drifting series")
+    arguments.add_argument("--changes", type=names, default=["noise", "function"], help="or nothing")
     given = arguments.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # optimisations that stop early, with a handful of rows
         if "trump" in given.parts:
             trump(min(given.rows or 1001, 1001))
         if "drift" in given.parts:
-            drift(given.rows or 8000, given.seeds)
+            drift(given.rows or 8000, given.seeds, given.functions, given.changes)
         if "kin40k" in given.parts:
             kin40k(min(given.rows or 10_000, 10_000))
 

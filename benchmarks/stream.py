@@ -12,9 +12,9 @@ LoG-GP.
 
 from __future__ import annotations
 
+import gc
 import resource
 import time
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +34,7 @@ LOG_GP = "LoG-GP, leaves of 100 rows, published, the update alone: median 0.17 m
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {"memory_limit": 12.0},
     "default-1GB": {"memory_limit": 1.0},
+    "default-0.2GB": {"memory_limit": 0.2},
     "small": {"max_leaf_size": 100, "overlap": 1, "memory_limit": 4.0},
 }
 
@@ -129,19 +130,30 @@ def from_nothing(n: int) -> dict[str, Any]:
 
 
 def leak(n: int) -> dict[str, Any]:
-    """Python's memory for a window of 500 rows, after a fifth of the updates and at the end."""
-    X, y = rows(n, np.random.default_rng(3))
+    """What the process holds for a window of 500 rows, after a fifth of the updates and at the end."""
+    rng = np.random.default_rng(3)
     kernel = SquaredExponential([0.7] * 8)
     model = SPNGPRegressor(kernel, hyperparameters="fixed", noise_variance=0.01, max_leaf_size=100, overlap=1)
-    model.fit(X[:500], y[:500])
-    tracemalloc.start()
-    held = []
-    for i in range(500, n):
-        model.partial_fit(X[i : i + 1], y[i : i + 1]).forget(keep_last=500)
-        if i in (500 + (n - 500) // 5, n - 1):
-            held.append(tracemalloc.get_traced_memory()[0] / 1e6)
-    tracemalloc.stop()
-    return {"updates": n - 500, "MB after a fifth": held[0], "MB at the end": held[1]}
+    model.fit(*rows(500, rng))
+    peaks, objects = [], []
+    start = time.process_time()
+    for i in range(n):
+        x, y = rows(1, rng)
+        model.predict(x, return_std=True)
+        model.partial_fit(x, y).forget(keep_last=500)
+        if i in (n // 5, n - 1):
+            gc.collect()
+            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+            objects.append(len(gc.get_objects()))
+    return {
+        "updates": n,
+        "ms a row": 1e3 * (time.process_time() - start) / n,
+        "peak MB after a fifth": peaks[0],
+        "peak MB at the end": peaks[1],
+        "objects after a fifth": objects[0],
+        "objects at the end": objects[1],
+        "events": len(model.events_),
+    }
 
 
 def main() -> None:
@@ -150,7 +162,7 @@ def main() -> None:
     arguments.add_argument("--rows", type=counts, default=[10_000, 100_000])
     arguments.add_argument("--pairs", type=int, default=2000, help="rows that are timed")
     arguments.add_argument("--from-nothing", type=int, default=100_000)
-    arguments.add_argument("--window", type=int, default=20_000, help="updates of a sliding window, to find leaks")
+    arguments.add_argument("--window", type=int, default=100_000, help="updates of a sliding window, to find leaks")
     arguments.add_argument("--refits", type=int, default=5, help="regions learnt anew, for comparison")
     given = arguments.parse_args()
     others: dict[str, Callable[[], dict[str, Any]]] = {

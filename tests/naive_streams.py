@@ -24,7 +24,8 @@ class Naive:
         stamped = self.living.log.noise.values[rows, leaf.output]
         noise = np.where(own | tied | (usual == 0.0), usual, stamped)
         doubts = [self.living.doubts.get((int(self.numbers[i]), leaf.output), 0.0) for i in rows]
-        return np.maximum(noise, doubts)
+        known = self.living.log.known
+        return np.maximum(noise, doubts) + (0.0 if known is None else known.values[rows, leaf.output])
 
     def observed(self, leaf, inside):
         return np.flatnonzero(inside & ~np.isnan(self.Z[:, leaf.output]))

@@ -24,6 +24,8 @@ class Settings:
         Seeds in other sections.
     most_rows : int
         Larger sets are left out of the sections on coverage and errors.
+    shapes : tuple of (int, int)
+        Rows and inputs in the section on coverage; all of its shapes if empty.
     """
 
     quick: bool = False
@@ -31,3 +33,4 @@ class Settings:
     sets: int = 100
     seeds: int = 3
     most_rows: int = 10_000
+    shapes: tuple[tuple[int, int], ...] = ()

@@ -2,12 +2,13 @@
 
 Leaves are exact GPs with Gaussian noise, which sets the mean and the variance of every prediction. Real noise often has
 a sharper peak and longer tails of the same variance: a few rows lie ten standard deviations off. A :class:`NoiseShape`
-keeps the variance and mixes Gaussians of different widths,
+mixes Gaussians of different widths,
 
-    noise ~ Σ_j weight_j N(0, factor_j · noise_variance),   Σ_j weight_j factor_j = 1,
+    noise ~ Σ_j weight_j N(0, factor_j · noise_variance),
 
-with weights learnt from closed-form leave-one-out residuals. Means, variances and evidences stay as they are;
-densities, quantiles and intervals get the right shape. A further part of small weight is for surprises: outputs that no
+with weights learnt from closed-form leave-one-out residuals. Of many rows Σ_j weight_j factor_j is one: means,
+variances and evidences stay as they are. Of few rows the variance itself is in doubt, and the sum may be another.
+Densities, quantiles and intervals get the right shape. A further part of small weight is for surprises: outputs that no
 noise seen so far explains.
 """
 

@@ -57,6 +57,7 @@ RUNS = {
     "flights": [Run("--models spngp", r"180 training rows(.*\n)*.*spngp \| \d+\.\d+")],
     "honesty": [
         Run("--quick --sections search,noise", r"sine \| 8 \| 25 \| 60 \| 1 (.*\n)*- motorcycle: default: NLPD \d"),
+        Run("--quick --sections more", r"\| 60 \| \d"),
         Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 "),
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
@@ -69,12 +70,15 @@ RUNS = {
     "saved_models": [Run("", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
     "scale": [],  # in test_reporting.py
     "progressive": [
-        Run("--parts trump,drift --rows 24 --seeds 1", r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d"),
+        Run(
+            "--parts trump,drift --rows 24 --seeds 1 --functions waves",
+            r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d",
+        ),
         Run("--parts kin40k --rows 16", r"\| 16 \| \d", ("kin40k",)),
     ],
     "stream": [
         Run("--parts small --rows 300 --pairs 20 --refits 1", r"small \| 300 \| \d"),
-        Run("--parts nothing,leak --from-nothing 40 --window 520", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d"),
+        Run("--parts nothing,leak --from-nothing 40 --window 20", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d"),
     ],
     "stages": [Run("--rows 300 --max-leaf-size 100 --threads 1", r"experts \| \d+ (.*\n)*.*regions of \d+ rows")],
     "validation": [Run("--sets yacht --choices default,SE --splits 1", r"yacht \| \d+ \| -?\d.*/", ("yacht",))],
@@ -112,6 +116,7 @@ def make_small(name, script, folder):
         sections = {name: sys.modules[f"honesty_sections.{name}"] for name in script.SECTIONS}
         quick = sections["search"].QUICK
         sections["search"].QUICK = [quick[0].__class__(**{**vars(quick[0]), "rows": (60,)})]
+        sections["more"].ROWS = (60,)
         sections["noise"].FOLDS = 2
         sections["coverage"].KINDS = ("gp", "gross")
         sections["errors"].KINDS = {"friedman": sections["errors"].KINDS["friedman"]}

@@ -247,7 +247,19 @@ def test_variances_in_updates_committees_files_and_missing_outputs(tmp_path):
         rtol=1e-9,
     )
     updated.save(tmp_path / "m")
-    same(spngp.load(tmp_path / "m"), updated, X)
+    same(spngp.load(tmp_path / "m"), updated, X, rtol=1e-12)
+    later = model().fit(X[:60], y[:60]).partial_fit(X[60:70], y[60:70])  # nothing known of the first rows that came
+    zeros[60:70] = 0.0
+    same(
+        later.partial_fit(X[70:], y[70:], y_variance=variances[70:]),
+        model().fit(X[:60], y[:60], y_variance=0.0).partial_fit(X[60:], y[60:], y_variance=zeros[60:]),
+        X,
+        rtol=1e-9,
+    )
+    # rows of known variances are forgotten, and come again
+    again = spngp.load(tmp_path / "m").forget(rows=np.arange(60, 100))
+    assert again.log_evidence_ != updated.log_evidence_
+    same(again.partial_fit(X[60:], y[60:], y_variance=variances[60:]), updated, X, rtol=1e-9)
     committee = RobustBayesianCommitteeMachine(
         SquaredExponential(), n_experts=1, hyperparameters="fixed", noise_variance=0.1
     )

@@ -266,3 +266,26 @@ def test_leaves_without_outliers_are_taken_as_they_are_known():
     got = condition(other, X, Y, own_noise=own_noise, known=known)
     assert got.log_evidence == condition(other, X, Y, own_noise=own_noise).log_evidence
     assert got.children[1].children[1] is known.children[1].children[1]
+
+
+def test_of_few_rows_an_error_that_made_all_the_noise_is_found_and_sound_rows_are_not():
+    # a row can be √20 = 4.5 standard deviations off, if these are learnt from it as well
+    named = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 9])
+        X = rng.uniform(-1, 1, (20, 1))
+        y = np.sin(2 * X[:, 0]) + 0.2 * rng.standard_normal(20)
+        assert not len(SPNGPRegressor(random_state=0).fit(X, y).outliers_)
+        y[4] += 12.0
+        named.append(4 in SPNGPRegressor(random_state=0).fit(X, y).outliers_[:, 0])
+    assert sum(named) >= 5
+
+
+def test_of_few_rows_the_limit_is_as_improbable_as_of_many():
+    prior = ExactGP(SquaredExponential(variance=1e-6), 1.0)
+    X = np.arange(12.0)[:, np.newaxis]
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    limit = stats.t.isf(stats.norm.sf(4.0), 11)
+    for size, expected in ((0.95 * limit, []), (1.05 * limit, [3])):
+        y[3] = size
+        assert misleading_rows(prior.condition(X, y), 4.0)[0].tolist() == expected

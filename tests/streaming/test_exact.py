@@ -27,7 +27,9 @@ SETTINGS = {
     "fixed": {"overlap": 1, "hyperparameters": "fixed", "noise_variance": 0.04},
     "tied": {"overlap": 1, "hyperparameters": "tied"},
     "trust": {"overlap": 2, "outliers": "trust"},
+    "known variances": {"overlap": 1},
 }
+KNOWN = {"known variances": np.linspace(0.0, 0.5, 45)}  # y_variance of the fit
 
 
 def rows(n, n_outputs, rng):
@@ -42,12 +44,15 @@ def rows(n, n_outputs, rng):
 def fitted(name, n_outputs):
     kernels = [SquaredExponential([1.0, 1.0]), Matern(1.5, [1.5, 1.5])]
     model = SPNGPRegressor(kernels, max_leaf_size=12, random_state=0, noise_shape="gaussian", **SETTINGS[name])
-    return model.fit(*rows(45, n_outputs, np.random.default_rng(0)))
+    return model.fit(*rows(45, n_outputs, np.random.default_rng(0)), y_variance=KNOWN.get(name))
 
 
 def step(model, what, size, rng, n_outputs):
     if what == "add":
         return model.partial_fit(*rows(size, n_outputs, rng))
+    if what == "measure":  # outputs of known variances
+        X, Y = rows(size, n_outputs, rng)
+        return model.partial_fit(X, Y, y_variance=rng.uniform(0, 1, Y.shape))
     if what == "gross error":
         X, Y = rows(1, n_outputs, rng)
         return model.partial_fit(X, Y + 10.0**size)
@@ -70,7 +75,7 @@ def step(model, what, size, rng, n_outputs):
         return spngp.load(Path(folder) / "m", verify=True)
 
 
-ADDING = ["add", "add", "add", "predict", "gross error"]
+ADDING = ["add", "add", "measure", "predict", "gross error"]
 STEPS = [*ADDING, "forget", "forget the oldest", "window", "save", "pickle", "fork"]
 
 

@@ -6,8 +6,10 @@ import copy
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import spngp
 from naive_streams import Naive
 from spngp import SPNGPRegressor
 from spngp.kernels import SquaredExponential
@@ -149,6 +151,16 @@ def test_a_window_holds_its_rows_and_no_more():
     np.testing.assert_allclose(model.predict(GRID), fresh.predict(GRID), atol=0.1)
 
 
+def test_a_model_that_has_forgotten_all_rows_of_its_fit_is_saved_and_goes_on(tmp_path):
+    model = settled(hyperparameters="fixed", noise_variance=0.01)
+    model.partial_fit(*series(30, seed=1)).forget(older_than=500)
+    model.save(tmp_path / "m")
+    loaded = spngp.load(tmp_path / "m", verify=True)
+    np.testing.assert_allclose(loaded.predict(GRID), model.predict(GRID), rtol=1e-9)
+    assert loaded.row_numbers_.tolist() == list(range(500, 530))
+    assert loaded.partial_fit([[0.5]], [0.8]).row_numbers_.size == 31
+
+
 def test_snapshots_and_threads():
     model = settled()
     model.partial_fit([[0.0]], [0.0])
@@ -190,6 +202,18 @@ def test_rows_that_are_refused_change_nothing(X, y, message):
     assert model._learnt is before
 
 
+def test_other_columns_are_refused_and_change_nothing():
+    X, y = series(40)
+    table = pd.DataFrame({"a": X[:, 0], "b": X[::-1, 0]})
+    model = SPNGPRegressor(SquaredExponential(0.7), hyperparameters="fixed").fit(table, y)
+    model.partial_fit(table[:1], y[:1])
+    before = model._learnt
+    for other in (table.rename(columns={"b": "c"}), table[["b", "a"]], table[["a"]], table.assign(c=0.0)):
+        with pytest.raises(ValueError, match="feature names"):
+            model.partial_fit(other[:1], y[:1])
+    assert model._learnt is before
+
+
 def test_a_row_without_any_output_is_remembered_and_teaches_nothing():
     model = settled()
     before = model.predict(GRID)
@@ -212,9 +236,11 @@ def test_a_row_a_billion_standard_deviations_off(where):
 def test_many_equal_rows_one_after_the_other():
     model = settled()
     rng = np.random.default_rng(0)
-    for value in 0.5 + 0.1 * rng.standard_normal(200):
+    for i, value in enumerate(0.5 + 0.1 * rng.standard_normal(1000)):
         model.partial_fit([[0.25]], [value])
-        model.predict([[0.25], [0.3]], return_std=True)
+        if i % 10 == 0:
+            model.predict([[0.25], [0.3]], return_std=True)
+    assert model.row_numbers_.size == 1500
     mean, std = model.predict([[0.25]], return_std=True)
     assert mean[0] == pytest.approx(0.5, abs=0.05)
     assert 0.05 < std[0] < 0.2

@@ -16,6 +16,7 @@ from spngp._support.types import Array, Indices
 
 _SLAB = 64  # rows of a slab
 _PANEL = 16  # columns that are made triangular at once when rows are taken out
+_EPSILON = float(np.finfo(np.float64).eps)
 _CLAIM = threading.Lock()  # two versions of a factor may grow in two threads at once
 
 
@@ -98,6 +99,14 @@ class GrowingFactor:
         parts = [slab.array[:, slab.start :].diagonal() for slab in self._slabs]
         return np.concatenate(parts)[: self.n] if parts else np.empty(0)
 
+    def last_diagonal(self, count: int) -> Array:
+        """The last entries of the diagonal of L, at least one."""
+        slab = self._slabs[-1]
+        inside = self.n - slab.start
+        if count > inside:
+            return self.diagonal[-count:]
+        return slab.array[:, slab.start :].diagonal()[inside - count : inside]
+
     def dense(self) -> Array:
         """L as a matrix, with zeros above its diagonal."""
         L = np.zeros((self.n, self.n))
@@ -108,23 +117,23 @@ class GrowingFactor:
 
     def solve(self, B: Array) -> None:
         """B ← L⁻¹B, for a C-ordered matrix with a row per row of L."""
+        address = B.ctypes.data
         for slab in self._slabs:
             start = slab.start
             rows = min(slab.array.shape[0], self.n - start)
-            part = B[start : start + rows]
             if start:
-                part -= slab.array[:rows, :start] @ B[:start]
-            _solve_triangle(slab, rows, part, PLAIN)
+                B[start : start + rows] -= slab.array[:rows, :start] @ B[:start]
+            _solve_triangle(slab, rows, B, address, PLAIN)
 
     def solve_transposed(self, B: Array) -> None:
         """B ← L⁻ᵀB, for a C-ordered matrix with a row per row of L."""
+        address = B.ctypes.data
         for slab in reversed(self._slabs):
             start = slab.start
             rows = min(slab.array.shape[0], self.n - start)
-            part = B[start : start + rows]
-            _solve_triangle(slab, rows, part, TRANSPOSED)
+            _solve_triangle(slab, rows, B, address, TRANSPOSED)
             if start:
-                B[:start] -= slab.array[:rows, :start].T @ part
+                B[:start] -= slab.array[:rows, :start].T @ B[start : start + rows]
 
     def extended(self, cross: Array, gram: Array) -> tuple[GrowingFactor, Array, Array]:
         """For the factor of C: that of [[C, cross], [crossᵀ, gram]], in O(n²m) for m new rows.
@@ -139,15 +148,19 @@ class GrowingFactor:
 
     def extended_by(self, below: Array, gram: Array) -> tuple[GrowingFactor, Array]:
         """As :meth:`extended`, for L⁻¹cross that is known already; returns the factor and the triangle."""
+        n = self.n + gram.shape[0]
         corner = gram - below.T @ below
-        rounding = (self.n + gram.shape[0]) * np.finfo(np.float64).eps * float(gram.diagonal().mean())
+        if corner.size == 1:  # a fraction of the overhead
+            if not float(corner[0, 0]) > n * _EPSILON * float(gram[0, 0]):
+                raise _not_positive_definite(n)
+            triangle: Array = np.sqrt(corner)
+            return self._followed_by(below.T, triangle), triangle
         try:
-            single = corner.size == 1 and corner[0, 0] > 0.0  # a fraction of the overhead
-            triangle: Array = np.sqrt(corner) if single else np.asarray(np.linalg.cholesky(corner))
+            triangle = np.asarray(np.linalg.cholesky(corner))
         except np.linalg.LinAlgError:
-            raise _not_positive_definite(self.n + gram.shape[0]) from None
-        if not float(triangle.diagonal().min()) ** 2 > rounding:
-            raise _not_positive_definite(self.n + gram.shape[0])
+            raise _not_positive_definite(n) from None
+        if not float(triangle.diagonal().min()) ** 2 > n * _EPSILON * float(gram.diagonal().mean()):
+            raise _not_positive_definite(n)
         return self._followed_by(below.T, triangle), triangle
 
     def _followed_by(self, below: Array, triangle: Array) -> GrowingFactor:
@@ -194,16 +207,16 @@ class GrowingFactor:
         return GrowingFactor.of(A)
 
 
-def _solve_triangle(slab: _Slab, rows: int, B: Array, form: int) -> None:
-    """For the triangle D of a slab at the diagonal: B ← D⁻¹B, or D⁻ᵀB.
+def _solve_triangle(slab: _Slab, rows: int, B: Array, address: int, form: int) -> None:
+    """For the triangle D of a slab at the diagonal and its rows of B: B ← D⁻¹B, or D⁻ᵀB; B begins at the address.
 
     In the order of Fortran, D is an upper triangle, Dᵀ, and B is Bᵀ: (D⁻¹B)ᵀ = Bᵀ(Dᵀ)⁻¹.
     """
     if B.size == 0:
         return
     m = integer(B.shape[1])
-    address = B.ctypes.data
-    dtrsm(RIGHT, UPPER, form, PLAIN, m, integer(rows), ONE, slab.address, slab.stride, address, m)
+    at = address + slab.start * B.strides[0]
+    dtrsm(RIGHT, UPPER, form, PLAIN, m, integer(rows), ONE, slab.address, slab.stride, at, m)
 
 
 def _not_positive_definite(n: int) -> NotPositiveDefiniteError:

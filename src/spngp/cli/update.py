@@ -79,6 +79,7 @@ _TOLD = {
     "model": "times everything was learnt again",
     "cut": "times a region was cut",
     "region": "times a region was learnt again",
+    "past": "times later rows contradicted earlier ones, which hardly count any more",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -58,6 +59,15 @@ class Regressor(RegressorMixin, BaseEstimator):
                 model.__dict__.pop(noted, None)
             yield model
             self.__dict__ = model.__dict__
+
+    def _must_be_fitted(self) -> None:
+        """Raise scikit-learn's error unless the model is fitted; its check takes longer than a look."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+
+    @abstractmethod
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether something was learnt."""
 
     def _snapshot(self) -> Self:
         """A copy of the model as it is now, which an update in another thread does not change."""
@@ -140,7 +150,7 @@ class Regressor(RegressorMixin, BaseEstimator):
 
     def _batches(self, X: Any, units: Units, size: int | None = None) -> list[Array]:
         """Checked rows to predict, in batches of ``size``."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         X = np.ascontiguousarray(self._checked_inputs(X, reset=False))
         check_inputs(X, units)
         size = _ROWS_AT_ONCE if size is None else size

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.checks import as_generator
 from spngp._support.progress import Progress
@@ -213,7 +212,7 @@ class _Committee(Regressor):
         return self._snapshot()._predict(X, latent, list(RULES))
 
     def _predict(self, X: Any, latent: bool, rules: Sequence[str]) -> dict[str, GaussianMixture]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         most = max(len(experts) for experts in self.experts_)
         parts: dict[str, list[GaussianMixture]] = {rule: [] for rule in rules}
         for rows in self._batches(X, self.units_, min(_MOST_AT_ONCE, max(_FEWEST_AT_ONCE, _PREDICTED // most))):
@@ -242,7 +241,7 @@ class _Committee(Regressor):
     @property
     def kernel_(self) -> Any:
         """The kernel of all experts, in the units of X and y; a list of them for several outputs."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         kernels = [
             experts[0].kernel.rescaled(self.units_.inputs.scale, float(scale))
             for experts, scale in zip(self.experts_, self.units_.outputs.scale, strict=True)
@@ -252,7 +251,7 @@ class _Committee(Regressor):
     @property
     def noise_std_(self) -> Any:
         """Standard deviation of the noise in the units of y; an array for several outputs."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         variances = np.array([experts[0].noise_variance for experts in self.experts_])
         stds = np.sqrt(variances) * self.units_.outputs.scale
         return float(stds[0]) if self.y_ndim_ == 1 else stds
@@ -260,7 +259,7 @@ class _Committee(Regressor):
     @property
     def log_evidence_(self) -> float:
         """Sum of the experts' log evidences, in the units of y: what tied hyper-parameters maximise."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         return float(
             sum(
                 gp.log_evidence - gp.n_own * np.log(scale)

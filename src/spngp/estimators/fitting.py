@@ -28,6 +28,8 @@ def learn_rows(
     scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
     check_outputs(Y, scaling.units, scaling.output_spreads)
     plan = request.plan(scaling)
+    if hasattr(model, "feature_names_in_"):
+        plan = replace(plan, input_names=tuple(model.columns_.input_names))
     if variances is not None:
         plan = replace(plan, variances=variances[order] / scaling.units.outputs.scale**2)
     with Progress(bool(model.verbose)) as progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from spngp._support.checks import as_count, as_generator
 from spngp._support.row_counts import repeated
@@ -43,7 +43,7 @@ class NetworkModel(Regressor):
 
     @property
     def _is_transformed(self) -> bool:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return not all(isinstance(of, Unchanged) for of in self.targets_)
 
     def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
@@ -265,15 +265,15 @@ class NetworkModel(Regressor):
         return CompletedRows.of(rows, present.donors_of(self._learnt), cut)
 
     def _rows(self, X: Any) -> list[Array]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return self._batches(X, present.units_of(self._learnt))
 
     def _frozen(self) -> Learnt:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.as_networks(self._learnt, self.n_jobs)
 
     def _remembered(self) -> tuple[Array, Array]:
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.remembered(self._learnt)
 
     # What was learnt
@@ -297,13 +297,13 @@ class NetworkModel(Regressor):
     @property
     def noise_shapes_(self) -> list[NoiseShape]:
         """The learnt shape of each output's noise."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.noise_shapes_of(self._learnt, self.n_jobs)
 
     @property
     def outliers_(self) -> Indices:
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         now = self._snapshot()
         rows, outputs = present.doubted_of(now._learnt)
         found = np.stack([now.row_numbers_[rows], outputs], axis=1)
@@ -318,7 +318,7 @@ class NetworkModel(Regressor):
         For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
         learnt from, but they are counted.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         repeats = getattr(self, "row_repeats_", None)
         numbers, n_ever = present.numbers_of(self._learnt)
@@ -328,7 +328,7 @@ class NetworkModel(Regressor):
     @property
     def log_evidence_(self) -> float:
         """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         evidence = present.log_evidence_of(self._learnt)
         if self._is_transformed:
             Y = self.y_train_.reshape(-1, self.n_outputs_)
@@ -342,5 +342,5 @@ class NetworkModel(Regressor):
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
         what each parameter is: its role, its input, and its place in a sum or product of kernels.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         return present.records_of(self._learnt, self.n_jobs)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
@@ -279,8 +278,6 @@ class SPNGPRegressor(NetworkModel):
         Evidence, weights and predictions are exact, given the parameters, the regions, how far each region sees, and
         the noise of each row; they do not depend on the order or the batches in which rows came.
 
-        Where rows have a known ``y_variance``, regions and parameters stay, and all regions are given their rows anew.
-
         Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
         is that of the model before or after an update. If an update fails, the model stays as it was.
         """
@@ -308,7 +305,7 @@ class SPNGPRegressor(NetworkModel):
         keep_last : int, optional
             All rows but so many that came last: a sliding window, if it is called after every update.
         """
-        check_is_fitted(self)
+        self._must_be_fitted()
         with lock_of(self):
             self._learnt = forgotten(self, rows, older_than, keep_last)
         return self
@@ -316,6 +313,6 @@ class SPNGPRegressor(NetworkModel):
     @property
     def events_(self) -> list[dict[str, Any]]:
         """Changes of the structure since the fit: after how many rows, what was done, why, and to which region."""
-        check_is_fitted(self)
+        self._must_be_fitted()
         events = events_of(self._learnt)
         return [{"rows": event.rows, "kind": event.kind, "reason": event.reason} for event in events]

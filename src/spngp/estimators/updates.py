@@ -12,7 +12,7 @@ from spngp.estimators.fitting import learn_rows
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_inputs, check_outputs
-from spngp.learning import Learnt, Plan, add_rows
+from spngp.learning import Learnt, Plan
 from spngp.learning.sharded import Sharded
 from spngp.streaming import Learner, Living, forget, start, update
 
@@ -33,9 +33,9 @@ class Relearning:
         self._model, self._request, self._living = model, request, living
         self.labels: list[str] | None = None
 
-    def learn_all(self, X: Array, Y: Array) -> Learnt:
+    def learn_all(self, X: Array, Y: Array, variances: Array | None) -> Learnt:
         """Everything anew, units included."""
-        plan, learnt = learn_rows(self._model, X, Y, self._request)
+        plan, learnt = learn_rows(self._model, X, Y, self._request, variances)
         self.labels = kernel_names(plan.labels, learnt.prior)
         return learnt
 
@@ -67,28 +67,15 @@ def updated(
     base = now.base if isinstance(now, Living) else now
     check_inputs(X, base.units)
     check_outputs(Y, base.units, base.output_spreads)
-    if variances is not None or base.variances is not None:
-        return _with_variances(now, X, Y, variances, model.n_jobs), None
     living = living_of(now)
     relearning = Relearning(model, request, living)
     learner = Learner(relearning.learn_all, relearning.plan)
-    return update(living, X, Y, learner, model.n_jobs), relearning.labels
-
-
-def _with_variances(now: Learnt | Living, X: Array, Y: Array, variances: Array | None, n_jobs: int | None) -> Learnt:
-    """Rows with known variances are conditioned on anew; they cannot follow rows that were added without."""
-    if isinstance(now, Living) or now.upkeep is not None:
-        raise ValueError("y_variance must be given with the first rows that are added after a fit, got it later")
-    # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
-    return add_rows(now, X, Y, np.random.default_rng(0), n_jobs, variances)
+    return update(living, X, Y, learner, model.n_jobs, variances), relearning.labels
 
 
 def forgotten(model: NetworkModel, rows: Any, older_than: Any, keep_last: Any) -> Living:
     """What the model will have learnt after some rows are forgotten."""
-    now = _in_memory(model)
-    if isinstance(now, Learnt) and now.variances is not None:
-        raise ValueError("rows with a known y_variance cannot be forgotten yet; fit the others anew")
-    living = living_of(now)
+    living = living_of(_in_memory(model))
     remembered = model.row_numbers_
     gone = _chosen(remembered, rows, older_than, keep_last)
     if gone.all():

@@ -99,13 +99,15 @@ class GrowingGP:
         """With further rows; and for each its innovation and the standard deviation it is measured in, in order."""
         if not y.size:
             return self, y, y
+        rows = np.concatenate([self.X, X])
         try:
             with overflow_is_checked():
-                cross = self._cross(X)
-            self.factor.solve(cross)
-            gp, triangle = self._with_solved(cross, X, y, noise)
+                cross = np.ascontiguousarray(self.prior.kernel.covariances(rows, X))
+            below, gram = cross[: self.n], cross[self.n :]
+            self.factor.solve(below)
+            gp, triangle = self._with_solved(below, gram, rows, y, noise)
         except NotPositiveDefiniteError:  # jitter depends on all rows
-            gp = self._anew(X, y, noise)
+            gp = self._anew(rows, y, noise)
             return gp, gp.z[self.n :], gp.factor.diagonal[self.n :]
         return gp, gp.z[self.n :], triangle.diagonal()
 
@@ -115,39 +117,41 @@ class GrowingGP:
         if not m or not self.n or at.shape[0] > _ROWS_AT_ONCE:
             gp = self.given(X, y, noise)[0]
             return gp, *gp.predict(at)
+        rows = np.concatenate([self.X, X])
         try:
             with overflow_is_checked():
-                cross = self._cross(np.concatenate([X, at]))
-                between, variance = self.prior.kernel.covariances(X, at), self.prior.kernel.variances(at)
+                cross = np.ascontiguousarray(self.prior.kernel.covariances(rows, np.concatenate([X, at])))
+                variance = self.prior.kernel.variances(at)
+            gram, between = cross[self.n :, :m], cross[self.n :, m:]
+            cross = cross[: self.n]
             self.factor.solve(cross)
-            below, solved = np.ascontiguousarray(cross[:, :m]), cross[:, m:]
-            gp, triangle = self._with_solved(below, X, y, noise)
+            below, solved = cross[:, :m], cross[:, m:]
+            gp, triangle = self._with_solved(below, gram, rows, y, noise)
         except NotPositiveDefiniteError:
-            gp = self._anew(X, y, noise)
+            gp = self._anew(rows, y, noise)
             return gp, *gp.predict(at)
         last = _solved(triangle, between - below.T @ solved)
         mean = self.z @ solved + gp.z[self.n :] @ last
         variance -= np.einsum("ij,ij->j", solved, solved) + np.einsum("ij,ij->j", last, last)
         return gp, *self._checked(mean, variance)
 
-    def _anew(self, X: Array, y: Array, noise: Array) -> GrowingGP:
-        """With further rows, factored at once."""
+    def _anew(self, rows: Array, y: Array, noise: Array) -> GrowingGP:
+        """With further rows, factored at once; ``rows`` are all inputs, the further ones last."""
         joined = np.concatenate
-        return GrowingGP.of(self.prior, joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
+        return GrowingGP.of(self.prior, rows, joined([self.y, y]), joined([self.noise, noise]))
 
-    def _with_solved(self, below: Array, X: Array, y: Array, noise: Array) -> tuple[GrowingGP, Array]:
-        """With further rows, given L⁻¹k(X, ·) for them; and the new triangle of the factor at the diagonal."""
+    def _with_solved(self, below: Array, gram: Array, rows: Array, y: Array, noise: Array) -> tuple[GrowingGP, Array]:
+        """With further rows, given L⁻¹k(X, ·) and the covariances of these; and the new triangle at the diagonal.
+
+        ``rows`` are all inputs, the further ones last.
+        """
         if self.jitter:
             raise NotPositiveDefiniteError
-        kernel = self.prior.kernel
-        with overflow_is_checked():
-            gram = kernel.covariances(X, X) if y.size > 1 else kernel.variances(X)[:, np.newaxis]
-        np.einsum("ii->i", gram)[:] += noise
-        factor, triangle = self.factor.extended_by(below, gram)
+        factor, triangle = self.factor.extended_by(below, gram + (noise if y.size == 1 else np.diag(noise)))
         z = _solved(triangle, (y - self.z @ below)[:, np.newaxis])[:, 0]
         joined = np.concatenate
-        rows = (joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
-        return GrowingGP(self.prior, *rows, factor, joined([self.z, z])), triangle
+        given = (joined([self.y, y]), joined([self.noise, noise]))
+        return GrowingGP(self.prior, rows, *given, factor, joined([self.z, z])), triangle
 
     def without(self, gone: Indices) -> GrowingGP:
         """Without the rows at these positions, exactly."""
@@ -192,10 +196,13 @@ class GrowingGP:
         self.factor.solve_transposed(z)
         return z[:, 0]
 
-    def frozen(self, own: Indices, context: Indices, log_evidence: float) -> ExactGP:
+    def frozen(
+        self, own: Indices, context: Indices, log_evidence: float, apart: tuple[Array, Array] | None = None
+    ) -> ExactGP:
         """The same as an exact GP without its factor: rows at the positions ``own``, then those at ``context``.
 
-        ``log_evidence`` is that of the own rows.
+        ``log_evidence`` is that of the own rows. ``apart`` are the two parts of the noise of each row, if some of it is
+        known beforehand: what was learnt, and what is known.
         """
         gp = copy.copy(self.prior)
         gp.log_evidence = log_evidence
@@ -203,11 +210,18 @@ class GrowingGP:
         gp._X, gp._y, gp._alpha = self.X[order], self.y[order], self.alpha()[order]
         gp.n_own, gp._jitter, gp._L = own.size, self.jitter, None
         variance = self.prior.noise_variance
-        weights = variance / self.noise[order] if variance > 0 else np.ones(order.size)
+        noise, known = (self.noise, None) if apart is None else apart
+        gp._variances = None if known is None else known[order]
+        weights = variance / noise[order] if variance > 0 else np.ones(order.size)
         own_weights, context_weights = weights[: own.size], weights[own.size :]
         gp._repeats = None if (own_weights == 1.0).all() else Repeats.of(own_weights)
         gp._context_weights = None if (context_weights == 1.0).all() else context_weights
         return gp
+
+
+def known_variances_of(gp: ExactGP) -> Array | None:
+    """Known variances of the outputs of all rows, own rows first, beside the noise; None if none are known."""
+    return gp._variances
 
 
 def _solved(triangle: Array, B: Array) -> Array:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from spngp._linalg.square import Square
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
+
+_FEW_ROWS = 100
+_TINY = float(np.finfo(float).tiny)
+_TOO_LITTLE = 0.01  # nats: where all is noise, a row misleads the others only about how much of it there is
 
 
 def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tuple[Indices, Array]:
@@ -19,6 +27,10 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
 
     Candidates are tried one by one, the farthest first, and those found are left out from then on. Merged rows are no
     candidates, nor are rows that ``among`` does not mark. Context is not used.
+
+    Of n rows, none is more than √n standard deviations off, if it was among those that the variance was learnt from. So
+    of few rows, unless ``among`` marks some that came later, standard deviations are those that the other residuals
+    show, and the limit is that of Student's t with the same probability.
     """
     own = gp._n_first
     square = gp._present_factor().leading(own)
@@ -33,11 +45,22 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
     kept = np.ones(own, dtype=bool)
     found: list[int] = []
     squares: list[float] = []
-    if not (alpha * alpha > limit * limit * diagonal)[open_].any():  # the usual case: no candidates
+    few = among is None and own <= _FEW_ROWS
+    if few:
+        limit = float(student.isf(norm.sf(limit), own - 1))
+
+    def sizes() -> Array:
+        """Squared residuals of the rows that are left, in units of their variances."""
+        z2 = np.where(kept, alpha * alpha / diagonal, 0.0)
+        if few:
+            z2 *= (kept.sum() - 1) / np.maximum(z2.sum() - z2, _TINY)
+        return np.where(open_, z2, 0.0)
+
+    if not (sizes() > limit * limit).any():  # the usual case: no candidates
         return np.array(found, dtype=np.intp), np.array(squares)
     P = np.tril(square.array) + np.tril(square.array, -1).T
     while True:
-        z2 = np.where(open_, alpha * alpha / diagonal, 0.0)
+        z2 = sizes()
         i = int(np.argmax(z2))
         if not z2[i] > limit * limit:
             break
@@ -45,8 +68,11 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
         column = P[:, i].copy()
         alpha_without = alpha - column * (alpha[i] / diagonal[i])
         diagonal_without = np.where(kept, diagonal - column * (column / diagonal[i]), 1.0)
-        gains = np.log(diagonal_without / diagonal) - alpha_without**2 / diagonal_without + alpha**2 / diagonal
-        if float(gains[kept].sum()) > 0.0:
+        before = float((alpha**2 / diagonal)[kept].sum()) + _TINY
+        now = float((alpha_without**2 / diagonal_without)[kept].sum()) + _TINY
+        gain = float(np.log(diagonal_without / diagonal)[kept].sum())
+        gain += float(kept.sum()) * math.log(before / now) + _TOO_LITTLE if few else before - now
+        if gain > 0.0:
             found.append(i)
             squares.append((alpha[i] / diagonal[i]) ** 2)
             P -= np.outer(column, column / diagonal[i])

@@ -18,7 +18,7 @@ from spngp.io.encoding import Encoder
 from spngp.io.lean import Lean
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
-SCHEMA = 3  # raised whenever what a record holds changes
+SCHEMA = 4  # raised whenever what a record holds changes
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 

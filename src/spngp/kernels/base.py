@@ -189,6 +189,10 @@ class Kernel(ABC):
     def covariances(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets."""
 
+    def add_covariances(self, X1: Array, X2: Array, total: Array) -> None:
+        """Add the covariances between the rows of two checked sets to a matrix."""
+        total += self.covariances(X1, X2)
+
     @abstractmethod
     def variances(self, X: Array) -> Array:
         """Prior variance at each row."""
@@ -282,7 +286,7 @@ class KernelSum(Combination):
         """Covariances between the rows of two checked sets."""
         total = self.parts[0].covariances(X1, X2)
         for part in self.parts[1:]:
-            total += part.covariances(X1, X2)
+            part.add_covariances(X1, X2, total)
         return total
 
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
@@ -292,7 +296,7 @@ class KernelSum(Combination):
 
     def variances(self, X: Array) -> Array:
         """Prior variance at each checked row."""
-        return np.sum([part.variances(X) for part in self.parts], axis=0)
+        return sum((part.variances(X) for part in self.parts[1:]), start=self.parts[0].variances(X))
 
     def slope_variances(self, d: int) -> Array:
         """Slopes of independent functions add up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from spngp.kernels.distances import ExpandedDistances, centre, squared_distances
 from spngp.kernels.stationary_evaluation import Profile, StationaryEvaluation
 
 _LARGEST = float(np.finfo(np.float64).max)
+_FEW_COLUMNS = 8
 
 
 class Stationary(Kernel):
@@ -100,10 +101,11 @@ class Stationary(Kernel):
         """Whether a parameter of the features is learnt; if not, most of the pullback can be skipped."""
         return bool(self.parameters.free[self._places["length_scale"]].any())
 
-    def _features(self, X: Array) -> Array:
-        features = np.empty((X.shape[0], self._n_features(X.shape[1])))
+    def _features(self, X: Array, order: Literal["C", "F"] = "C") -> Array:
+        features = np.empty((X.shape[0], self._n_features(X.shape[1])), order=order)
         self._write_features(X, self.parameters.values, features)
-        return np.clip(features, -_LARGEST, _LARGEST, out=features)  # ∞ − ∞ is no distance
+        np.minimum(features, _LARGEST, out=features)  # ∞ − ∞ is no distance
+        return np.maximum(features, -_LARGEST, out=features)
 
     def _without_codes(self, features: Array) -> Array:
         """The features with those of codes set to zero, in place: what they add is added apart."""
@@ -113,13 +115,12 @@ class Stationary(Kernel):
 
     def covariances(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets."""
-        middle = centre(X2)
         formula = self._compiled_formula(X1.shape[1])
         if formula is not None:
             out = np.empty((X1.shape[0], X2.shape[0]))
-            A, B = (np.asfortranarray(self._features(X - middle)) for X in (X2, X1))
-            formula.write(A, B, out.T, math.log(self.variance), caps=self.caps(self.parameters.values))
+            self._write_covariances(formula, X1, X2, out)
             return out
+        middle = centre(X2)
         A, B = (self._without_codes(self._features(X - middle)) for X in (X1, X2))
         u = squared_distances(A, B, exact=not self._is_smooth())
         if self.levels:
@@ -127,13 +128,37 @@ class Stationary(Kernel):
         spare = [np.empty(u.size) for _ in range(self._n_spare)]
         return self._profile(u.reshape(-1), spare, self.parameters.values).value.reshape(u.shape)
 
+    def add_covariances(self, X1: Array, X2: Array, total: Array) -> None:
+        """Add the covariances between the rows of two checked sets to a matrix."""
+        formula = self._compiled_formula(X1.shape[1])
+        if formula is None or not total.flags.c_contiguous:
+            super().add_covariances(X1, X2, total)
+        else:
+            self._write_covariances(formula, X1, X2, total, adds=True)
+
+    def _write_covariances(
+        self, formula: CompiledFormula, X1: Array, X2: Array, out: Array, adds: bool = False
+    ) -> None:
+        middle = centre(X2)
+        A, B = self._features(X1 - middle, "F"), self._features(X2 - middle, "F")
+        caps, log_variance = self.caps(self.parameters.values), math.log(self.variance)
+        if X2.shape[0] > _FEW_COLUMNS:
+            formula.write(B, A, out.T, log_variance, adds=adds, caps=caps)
+            return
+        columns = np.empty((X1.shape[0], X2.shape[0]), order="F")  # loops run along columns: the longer, the better
+        formula.write(A, B, columns, log_variance, caps=caps)
+        if adds:
+            out += columns
+        else:
+            out[:] = columns
+
     def fill(self, X: Array, square: Square, adds: bool = False) -> None:
         """Write the covariances of checked rows into the lower triangle, or add them to it, for a single use."""
         formula = self._compiled_formula(X.shape[1])
         if formula is None:
             super().fill(X, square, adds)
         else:
-            features = np.asfortranarray(self._features(X - centre(X)))
+            features = self._features(X - centre(X), "F")
             caps = self.caps(self.parameters.values)
             formula.write(features, features, square.array, math.log(self.variance), True, adds, caps)
 

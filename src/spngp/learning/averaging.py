@@ -24,7 +24,7 @@ _MANY_ROWS = 500  # of more, hyper-parameters are known well enough, unless ther
 _MOST_ROWS = 1000  # of more, in any case
 _HARDLY_ANYTHING = 0.05  # nats per row that the tied kernels gain over a constant or a line
 _USUAL_NOISE = 0.2  # share of the output's variance, where the prior of the noise is centred
-_SIMPLE_WEIGHT = 2.0  # prior weight of a constant and of a line, relative to one for each other kernel
+_LINE_WEIGHT = 2.0  # prior weight of a line, relative to one for each kernel; a constant has as much as all others
 
 
 def averaged_experts(
@@ -38,11 +38,11 @@ def averaged_experts(
     experts: dict[int, list[FreeExpert]] = {}
     if not plan.averages or not tied.regions.is_leaf or tied.regions.rows.size > _MOST_ROWS:
         return experts
-    for k, (starts, gps) in enumerate(zip(tied.starts, tied.gps, strict=True)):
+    for k, (starts, gps, labels) in enumerate(zip(tied.starts, tied.gps, tied.labels, strict=True)):
         block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
-        alternatives = _alternatives(plan.labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
+        alternatives = _alternatives(labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
         if block[1].size > _MANY_ROWS:
             if not _hardly_anything(
                 [own for own in alternatives if own.weight > 1.0], gps, evenly(block, _MANY_ROWS // 2)
@@ -70,15 +70,16 @@ def _alternatives(
     def with_constant(kernel: Kernel, noise: float) -> ExactGP:
         return ExactGP(kernel + Constant(Parameter(1.0, fixed=True)), Parameter(noise, (low, high)))
 
-    only_noise = ExactGP(Constant(Parameter(1.0, fixed=True)), Parameter(1.0, (low, high)))
-    alternatives = [Alternative("Constant", only_noise, only_noise, _SIMPLE_WEIGHT)]
+    alternatives = []
     for label, kernel in simple:
         gp = with_constant(kernel, _USUAL_NOISE)
-        alternatives.append(Alternative(label, gp, gp, _SIMPLE_WEIGHT if label == "Linear" else 1.0))
+        alternatives.append(Alternative(label, gp, gp, _LINE_WEIGHT if label == "Linear" else 1.0))
     for label, start, gp in zip(labels, starts, gps, strict=True):
         found = with_constant(gp.kernel, gp.noise_variance)
         alternatives.append(Alternative(label, with_constant(start.kernel, _USUAL_NOISE), found))
-    return alternatives
+    only_noise = ExactGP(Constant(Parameter(1.0, fixed=True)), Parameter(1.0, (low, high)))
+    others = sum(own.weight for own in alternatives)
+    return [Alternative("Constant", only_noise, only_noise, others), *alternatives]
 
 
 def put_in(

@@ -50,7 +50,8 @@ def check_learnt(learnt: Learnt) -> None:
     must(len(learnt.noise_shapes) == p, f"{p} outputs must have as many noise shapes", len(learnt.noise_shapes))
     must_have_shape(learnt.units.inputs.mean, (d,), "means of the inputs")
     must_have_shape(learnt.units.outputs.mean, (p,), "means of the outputs")
-    must(0 < learnt.n_fitted <= n, f"the number of rows fitted must be 1 to {n}", learnt.n_fitted)
+    fewest = 1 if learnt.upkeep is None else 0  # they may be forgotten
+    must(fewest <= learnt.n_fitted <= n, f"the number of rows fitted must be {fewest} to {n}", learnt.n_fitted)
     boxes = check_network(learnt.own, d, p)
     for network in (learnt.prior, learnt.seeing, learnt.network):
         if network is not learnt.own:
@@ -59,6 +60,8 @@ def check_learnt(learnt: Learnt) -> None:
         must(tile in boxes, "a tile must be a box of the network", tile)
     must(len(learnt.tied) in (0, p), f"{p} outputs must have tied parameters each, or none", len(learnt.tied))
     check_inputs_of((gp for gps in learnt.tied for gp in gps), d)
+    as_many = [len(gps) for gps in learnt.tied] == [len(labels) for labels in learnt.labels]
+    must(as_many, "tied parameters must have labels, one per kernel", learnt.labels)
     if learnt.upkeep is not None:
         _check_upkeep(learnt, learnt.upkeep)
 

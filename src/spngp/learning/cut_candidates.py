@@ -43,7 +43,7 @@ _TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1000.0, 0.08, 3.0
 def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region | None:
     """The region graph of a small set: whole, or cut in the ways that residuals suggest; none if they suggest none."""
     if X.shape[1] == 1:
-        n_segments = _affordable(X.shape[0], len(plan.labels))
+        n_segments = _affordable(X.shape[0], max(map(len, tied.gps)))
         cuts = cuts_along(X[:, 0], residual_sizes(tied, X, Y, known=plan.variances), n_segments - 1)
         found = segmentations(X, 0, cuts, _CUT_PROBABILITY)
     else:

@@ -95,7 +95,7 @@ def learn_experts(
 
     fitted: dict[tuple[bytes, int], list[FreeExpert]] = {}
     for (region, k, j), expert in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
-        fitted.setdefault((region.rows.tobytes(), k), []).append(replace(expert, label=plan.labels[j]))
+        fitted.setdefault((region.rows.tobytes(), k), []).append(replace(expert, label=tied.labels[k][j]))
     return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied.gps))}
 
 

@@ -1,4 +1,4 @@
-"""From rows to a posterior network: ``learn`` is a fit, ``add_rows`` the update where outputs have known variances."""
+"""From rows to a posterior network: the sequence of a fit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from spngp.gp.optimisation import Convergence
 from spngp.learning.averaging import averaged_experts, put_in
 from spngp.learning.cutting import cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
-from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
+from spngp.learning.doubt import beyond_reach, noise_beyond_reach, without_doubted
 from spngp.learning.experts import Experts, is_free, learn_experts
 from spngp.learning.ground import lay_ground
 from spngp.learning.held_out import leave_one_out_log_density
 from spngp.learning.learnt import Learnt, given_rows
 from spngp.learning.noise_shapes import noise_shapes
+from spngp.learning.part_settings import spread_parts
 from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
 from spngp.learning.surprises import surprise_variances
@@ -69,8 +70,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                 before, sound = (sound, experts), np.where(trusted, Z, sound)
                 experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, before)
                 averaged = averaged_experts(tied, W, sound, plan, rng)
-            if tied.regions.is_leaf:
-                experts = put_in(averaged, experts, tied, W, sound, plan)
+            experts = spread_parts(prior_of(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
+            experts = put_in(averaged if tied.regions.is_leaf else {}, experts, tied, W, sound, plan)
         progress.stage("leaves", 0)
         unseen = before_rows(tied, experts, X, Y, reach, plan)
         learnt = in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
@@ -120,43 +121,8 @@ def before_rows(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, 
         negligible=_NEGLIGIBLE if free else 0.0,
         variances=None if plan.variances is None else plan.variances * plan.units.outputs.scale**2,
         tied=tied.gps,
+        labels=tied.labels,
     )
-
-
-def add_rows(
-    learnt: Learnt,
-    X: Array,
-    Y: Array,
-    rng: np.random.Generator,
-    n_jobs: int | None = None,
-    variances: Array | None = None,
-) -> Learnt:
-    """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
-
-    All outputs added after the fit are judged anew, so the result does not depend on the batches in which they came.
-    Outputs of the fit keep their verdicts, because the parameters were learnt by them. ``variances`` are known ones of
-    Y, in the squared units of the user.
-    """
-    if variances is not None or learnt.variances is not None:
-        before, now = learnt.variances, variances
-        parts = [np.zeros(old.shape) if known is None else known for old, known in ((learnt.Y, before), (Y, now))]
-        learnt = replace(learnt, variances=np.concatenate(parts))
-    X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
-    W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
-    own, own_noise = None, None
-    with one_blas_thread():
-        if learnt.doubts_outliers:
-            later = ~np.isnan(Z)
-            later[: learnt.n_fitted] = False
-            own_noise = noise_beyond_reach(Z, learnt.reach)
-            if learnt.own_noise is not None or own_noise is not None:
-                own_noise = np.full(Z.shape, np.nan) if own_noise is None else own_noise
-                fitted = slice(0, learnt.n_fitted)
-                own_noise[fitted] = np.nan if learnt.own_noise is None else learnt.own_noise[fitted]
-            variances = learnt.known_variances(X.shape[0])
-            judged = judge(learnt.prior, W, Z, own_noise, n_jobs, variances=variances, among=later, known=learnt.own)
-            own, own_noise = judged.own, judged.own_noise
-        return in_units_of_the_user(given_rows(learnt, X, Y, own_noise, own, n_jobs), rng, n_jobs)
 
 
 def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:

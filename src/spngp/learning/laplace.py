@@ -23,6 +23,7 @@ from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, LeafEvidence, Objective, climb
+from spngp.gp.slice_sampling import elliptical_slices
 
 _SHAPES = ("length_scale", "period", "alpha")
 _STEP = 0.05  # of a log-parameter, for differences of gradients
@@ -31,6 +32,7 @@ _FLATTEST = 0.1  # least eigenvalue of S H: at a maximum it is positive, and one
 _TOLERANCE = 0.02  # nats that the last step may leave
 _EVALUATIONS, _FURTHER_EVALUATIONS = 20, 4
 _FEW_ROWS = 250
+_BURN_IN, _STEPS_PER_DRAW = 6, 3
 _NOT_TO_BE_HAD = -1e6  # nats, for an expert whose covariance cannot be factored: as good as left away
 
 
@@ -112,6 +114,41 @@ def fit_free(gp: ExactGP, block: Block, freedom: Freedom, moves: bool = True) ->
     return FreeExpert(gp.with_theta(path.theta(phi)), _log_correction(phi, gradient, hessian, path.box))
 
 
+def draw_free(
+    gp: ExactGP, block: Block, freedom: Freedom, known: FreeExpert, count: int, rng: np.random.Generator
+) -> list[FreeExpert]:
+    """``count`` draws of the expert ``known``, which :func:`fit_free` moved from ``gp``, given its rows and its prior.
+
+    Together they have the corrected evidence that it had alone, each the same share.
+    """
+    if not freedom.std.size or known.log_correction == _NOT_TO_BE_HAD:
+        return [known]
+    path = _Path(gp, freedom)
+    phi = path.phi(known.gp.theta)
+    with lent_memory():
+        evidence = LeafEvidence(gp, *block)
+
+        def value(phi: Array) -> float:
+            try:
+                return evidence.value(path.theta(phi))
+            except NotPositiveDefiniteError:
+                return -np.inf
+
+        def log_posterior(phi: Array) -> float:
+            return value(phi) - 0.5 * float(phi @ phi)
+
+        try:
+            hessian = _upright(_second_order(path.objective(block), phi, path.box)[1])
+        except NotPositiveDefiniteError:
+            return [known]
+        eigenvalues, vectors = np.linalg.eigh(hessian)
+        n_steps = _BURN_IN + _STEPS_PER_DRAW * count
+        chain = elliptical_slices(log_posterior, phi, vectors / np.sqrt(eigenvalues), n_steps, rng)
+        drawn = chain[_BURN_IN + _STEPS_PER_DRAW - 1 :: _STEPS_PER_DRAW]
+        total = value(phi) + known.log_correction
+        return [FreeExpert(gp.with_theta(path.theta(own)), total - value(own), known.label) for own in drawn]
+
+
 class _Path:
     """From steps in units of the prior's standard deviations to parameters."""
 
@@ -125,6 +162,14 @@ class _Path:
 
     def theta(self, phi: Array) -> Array:
         return np.clip(self._centre + phi @ self._moves, self._bounds[:, 0], self._bounds[:, 1])
+
+    def phi(self, theta: Array) -> Array:
+        """The steps to parameters that were reached by them."""
+        phi = np.zeros(len(self._moves))
+        for i, move in enumerate(self._moves):  # the parameter that went farthest is not held by its bounds
+            steps = (theta - self._centre)[move != 0] / move[move != 0]
+            phi[i] = steps[int(np.argmax(np.abs(steps)))]
+        return phi
 
     def objective(self, block: Block) -> Objective:
         """Log evidence of the rows plus log prior, without its constant."""

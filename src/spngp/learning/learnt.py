@@ -75,6 +75,8 @@ class Learnt:
     tied : list of list of ExactGP
         For each output, one prior per kernel with the tied parameters: experts of regions that are cut or learnt again
         later start from them.
+    labels : list of list of str
+        What these kernels are called.
     upkeep : Upkeep, optional
         What has happened since the fit; None if nothing has.
     """
@@ -102,6 +104,7 @@ class Learnt:
     variances: Array | None = None
     surprise_variances: Array | None = None
     tied: list[list[ExactGP]] = field(default_factory=list)
+    labels: list[list[str]] = field(default_factory=list)
     upkeep: Upkeep | None = None
 
     def with_rows_in(self, order: Indices) -> Learnt:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
@@ -19,8 +20,13 @@ _ROWS_IN_ALL = 24_000  # of all experts that the shape of an output's noise is l
 _LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, as a share of the most probable one's
 _ROWS = 2000  # rows of each expert, at most
 
-_FACTORS = 4.0 ** np.arange(-2.0, 7.0)  # variances of the mixture's parts, in units of the noise variance
-_PSEUDO_ROWS = 20.0  # imaginary rows with plain Gaussian noise, so that a small set keeps it
+_FACTORS = 4.0 ** np.arange(-3.0, 7.0)  # variances of the mixture's parts, in units of the noise variance
+_GAUSSIAN = 0.5  # prior probability that the noise is Gaussian and has the variance that the GP says
+_SPREADS = (0.7, 1.3, 2.0)  # else log variances of single rows have one of these standard deviations,
+_CENTRES = np.log(2.0) * np.arange(-5.0, 1.5, 0.5)  # and one of these means
+_WIDEST = 64.0  # factor of a part that such a guess may have; farther parts have to be seen
+_PSEUDO_ROWS = 20.0  # imaginary rows with noise as those guesses have it, by what the rows say about each
+_ROWS_FOR_VARIANCE = 100.0  # from about so many on, rows know the noise variance better than a coarse mixture does
 _LEAST_WEIGHT = 1e-5  # parts of the mixture with a smaller weight are dropped
 _STEPS = 200  # of expectation–maximisation
 
@@ -107,7 +113,11 @@ def shapes_by(
 
 
 def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShape:
-    """The shape that makes held-out residuals most plausible, by expectation–maximisation.
+    """The shape that held-out residuals show, and as far as they are few, that they let one expect.
+
+    Few rows choose between guesses: a Gaussian, and scale mixtures whose log variances are normal, of several spreads
+    and centres. Their average, each by its posterior probability, is the prior of a free mixture in units of
+    ``_PSEUDO_ROWS`` rows, which is brought to its maximum by expectation–maximisation.
 
     Parameters
     ----------
@@ -115,21 +125,41 @@ def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShap
         For each row that was held out: its output minus the predicted mean; the variance of the latent function; the
         noise variance; the row's weight, 1 for a whole row.
     keeps_variance : bool
-        Whether the shape is scaled to variance one. False if the noise variances leave out outputs in doubt.
+        Whether the shape of many rows is brought to variance one; that of few is as wide as their guesses are. False if
+        the noise variances leave out outputs in doubt.
     """
     residuals, latent_variances, noise_variances, weights = held_out
     variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * _FACTORS
     log_density = -0.5 * np.log(variances) - 0.5 * residuals[:, np.newaxis] ** 2 / variances
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    prior = np.where(_FACTORS == 1.0, _PSEUDO_ROWS, 0.0)
+    guesses, prior = _guesses()
+    log_posterior = np.log(prior) + weights @ np.log(density @ guesses.T + np.finfo(float).tiny)
+    posterior = np.exp(log_posterior - log_posterior.max())
+    expected = (posterior / posterior.sum()) @ guesses
     shares = np.full(_FACTORS.size, 1.0 / _FACTORS.size)
     for _ in range(_STEPS):
         joint = density * shares
-        shares = prior + (weights / joint.sum(axis=1)) @ joint
+        shares = _PSEUDO_ROWS * expected + (weights / joint.sum(axis=1)) @ joint
         shares /= shares.sum()
     used = shares >= _LEAST_WEIGHT
-    shape = NoiseShape(tuple((shares[used] / shares[used].sum()).tolist()), tuple(_FACTORS[used].tolist()))
-    return NoiseShape.scaled(shape.weights, shape.factors) if keeps_variance else shape
+    shares, factors = shares[used] / shares[used].sum(), _FACTORS[used]
+    if keeps_variance:
+        known = weights.sum() / (weights.sum() + _ROWS_FOR_VARIANCE)
+        factors = factors * float(shares @ factors) ** -known
+    return NoiseShape(tuple(shares.tolist()), tuple(factors.tolist()))
+
+
+def _guesses() -> tuple[Array, Array]:
+    """Shapes that noise often has, as weights of the mixture's parts, (m, parts), and their prior probabilities."""
+    borders = np.log(_FACTORS[:-1] * _FACTORS[1:]) / 2.0
+    borders[_FACTORS[1:] > _WIDEST] = np.inf
+    rows = [np.where(_FACTORS == 1.0, 1.0, 0.0)]
+    for spread in _SPREADS:
+        for centre in _CENTRES:
+            below = norm.cdf((borders - centre) / spread)
+            rows.append(np.diff(np.concatenate([[0.0], below, [1.0]])))
+    others = len(rows) - 1
+    return np.array(rows), np.array([_GAUSSIAN, *[(1.0 - _GAUSSIAN) / others] * others])
 
 
 def gaussian_noise(held_out: Array) -> NoiseShape:

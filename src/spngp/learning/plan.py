@@ -111,6 +111,8 @@ class Plan(Effort):
         Number of threads.
     variances : ndarray of shape (n, p), optional
         Known variances of the outputs learnt from, beside the noise that is learnt.
+    input_names : sequence of str
+        What inputs are called, for messages; empty if they have no names.
     """
 
     units: Units
@@ -131,6 +133,7 @@ class Plan(Effort):
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
     variances: Array | None = None
+    input_names: Sequence[str] = ()
 
     def variances_of(self, k: int) -> Array | None:
         """Known variances of one output, in all rows."""

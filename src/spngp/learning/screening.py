@@ -14,7 +14,7 @@ from spngp.network.placement import log_path_weights, place, route
 
 DOUBTED = 5.0  # standard deviations from what the rest of the region predicts: an output comes into doubt
 _DOUBTED_AGAIN = 8.0  # the same, when a region is searched again without the outputs found before
-_FEWEST_SCREENED = 20  # rows of a region that is searched, at least
+_FEWEST_SCREENED, _FEWEST_BEFORE_LATER = 10, 20  # rows of a region that is searched, at least; for rows that came later
 _LARGEST_SCREENED = 5000  # rows of a region that is searched, at most
 _LEAST_NOISE = (
     1.5  # times the noise variance's lower bound: below, a large residual means kernel misfit, not an outlier
@@ -70,7 +70,8 @@ def outliers(
         leaf = cast("Leaf", placed[i].node)
         observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
         least_noise = _LEAST_NOISE * float(np.exp(leaf.gp.bounds[-1, 0]))
-        if observed.size < _FEWEST_SCREENED or leaf.noise_variance < least_noise:
+        fewest = _FEWEST_SCREENED if among is None else _FEWEST_BEFORE_LATER
+        if observed.size < fewest or leaf.noise_variance < least_noise:
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # equal rows were merged: they have no residuals of their own

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
+from spngp._support.types import Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
@@ -47,10 +48,17 @@ class Alternatives:
         Where training began, which is where priors are centred.
     gps : list of ExactGP
         Where it stands.
+    labels : list of str
+        What they are called.
     """
 
     starts: list[ExactGP]
     gps: list[ExactGP]
+    labels: list[str]
+
+    def only(self, kept: Indices) -> Alternatives:
+        """Some of the kernels."""
+        return Alternatives(*([part[j] for j in kept] for part in (self.starts, self.gps, self.labels)))
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ def fit(
         found = map_leaves(tried, tasks, over_kernels)
         shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
         begin = [tasks[j + len(begin) * bool(better)][0] for j, better in enumerate(shorter)]
-    return Alternatives(known.starts, map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
+    return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
 
 
 def search(
@@ -142,7 +150,7 @@ def search(
             for start, gp, value, shown in zip(known.starts, known.gps, values, findings, strict=True)
         ]
         found = map_leaves(lambda task: _extend(*task), tasks, plan.n_jobs)
-        extended = Alternatives([start for start, _ in found], [gp for _, gp in found])
+        extended = replace(known, starts=[start for start, _ in found], gps=[gp for _, gp in found])
         if all(gp is before for gp, before in zip(extended.gps, known.gps, strict=True)):
             break
         known = extended

@@ -19,6 +19,8 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
+from spngp.learning.plausible import needed, plausible
+from spngp.learning.restarts import better_of, sums_from_parts
 from spngp.learning.search import Alternatives, SearchEffort, evenly, fit, search
 from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
@@ -26,6 +28,9 @@ from spngp.structure import Region, leaf_regions
 _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after the first stage
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
+_EVALUATIONS_FROM_PARTS = 40  # of a sum that begins anew from one of its parts
+# Kernels that are kept after the first stage, later and at last: how far behind the best, in nats a row, and how many.
+_KEPT = ((0.15, 3), (0.05, 2), (0.02, 2))
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
 
 # Given the root region: groups of rows to learn from.
@@ -42,6 +47,8 @@ class Tied:
         For each output, one prior per kernel: where training began.
     gps : list of list of ExactGP
         The same with the parameters learnt: experts start from it.
+    labels : list of list of str
+        What these kernels are called.
     regions : Region
         The root of the region graph, cut in the metric of these kernels.
     scales : ndarray
@@ -52,6 +59,7 @@ class Tied:
 
     starts: list[list[ExactGP]]
     gps: list[list[ExactGP]]
+    labels: list[list[str]]
     regions: Region
     scales: Array
     sampled: list[Indices]
@@ -61,7 +69,7 @@ def learn_tied(
     X: Array, Y: Array, plan: Plan, rng: np.random.Generator, convergence: Convergence, progress: Progress
 ) -> Tied:
     """Cut the space, then in each stage learn the parameters and cut it anew."""
-    known = [Alternatives(list(templates), list(templates)) for templates in plan.templates]
+    known = [Alternatives(list(starts), list(starts), list(plan.labels)) for starts in plan.templates]
     scales = metric([own.gps for own in known], plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
     sampled: list[Indices] = []
@@ -70,17 +78,48 @@ def learn_tied(
     for i, (sample, evaluations) in enumerate(stages):
         progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
+        last = i == len(stages) - 1
         for k in range(len(known)):
             blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
-            known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
-            if plan.searches and blocks and i in (0, len(stages) - 1):
+            if not blocks:
+                continue
+            judges = _judges(X, Y, k, blocks, plan, copy.deepcopy(rng))
+            before = known[k]
+            known[k] = fit(before, blocks, evaluations, plan, convergence, regions.is_leaf)
+            if plan.searches and judges is not blocks:
+                others = blocks_of(sample(regions, copy.deepcopy(rng)), X, Y[:, k], plan.variances_of(k))
+                known[k] = _found_otherwise(known[k], before, blocks, others, judges, evaluations, plan, convergence)
+            if plan.searches and (i == 0 or last):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
-                known[k], left[k] = _searched(known[k], X, Y, k, blocks, effort, plan, copy.deepcopy(rng))
+                known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
+            if plan.searches and not regions.is_leaf:
+                known[k] = plausible(known[k], judges, *_KEPT[2 if last else min(i, 1)], plan.n_jobs)
+                known[k] = needed(known[k], judges, plan.n_jobs) if last else known[k]
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
-    warn_of_structure([finding for k in sorted(left) for finding in left[k]])
-    return Tied([own.starts for own in known], [own.gps for own in known], regions, scales, sampled)
+    warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
+    starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
+    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
+
+
+def _found_otherwise(
+    found: Alternatives,
+    before: Alternatives,
+    blocks: Sequence[Block],
+    others: Sequence[Block],
+    judges: Sequence[Block],
+    evaluations: int,
+    plan: Plan,
+    convergence: Convergence,
+) -> Alternatives:
+    """The best on ``judges`` of what was found on a subset, on another one, and from kernels that sums contain."""
+    again = fit(before, others, evaluations, plan, convergence, False)
+    found = better_of(found, again, judges, plan.n_jobs)
+    begun = sums_from_parts(found, judges, plan.n_jobs)
+    if begun is found:
+        return found
+    return better_of(found, fit(begun, blocks, _EVALUATIONS_FROM_PARTS, plan, convergence, False), judges, plan.n_jobs)
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
@@ -92,32 +131,36 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
             blocks = blocks_of(tied.sampled, X, Y[:, k], plan.variances_of(k))
-            known = Alternatives(tied.starts[k], gps[k])
+            known = Alternatives(tied.starts[k], gps[k], tied.labels[k])
             gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
     return replace(tied, gps=gps)
 
 
 def _searched(
     known: Alternatives,
-    X: Array,
-    Y: Array,
-    k: int,
     blocks: Sequence[Block],
+    judges: Sequence[Block],
     effort: SearchEffort,
     plan: Plan,
     rng: np.random.Generator,
 ) -> tuple[Alternatives, list[Finding]]:
     """The search after a stage: judged on one larger block where the stage had but a subset, learnt from a subset."""
-    observed = np.flatnonzero(~np.isnan(Y[:, k]))
-    if len(blocks) > 1:
-        return search(known, blocks, blocks, effort, plan, rng)
-    if blocks[0][1].size < observed.size:
-        judges = blocks_of([at_most(observed, plan.judged_size, rng)], X, Y[:, k], plan.variances_of(k))
+    if len(blocks) > 1 or judges is not blocks:
         return search(known, blocks, judges, effort, plan, rng)
     found, left = search(known, [evenly(blocks[0], plan.subset_size)], blocks, effort, plan, rng)
     if any(gp is not before for gp, before in zip(found.gps, known.gps, strict=True)):
         found = fit(found, blocks, _EVALUATIONS_FURTHER, plan, Convergence(), False)
     return found, left
+
+
+def _judges(
+    X: Array, Y: Array, k: int, blocks: Sequence[Block], plan: Plan, rng: np.random.Generator
+) -> Sequence[Block]:
+    """Rows on which kernels are compared: those that they were learnt from, or more where that was but a subset."""
+    observed = np.flatnonzero(~np.isnan(Y[:, k]))
+    if len(blocks) > 1 or blocks[0].y.size == observed.size:
+        return blocks
+    return blocks_of([at_most(observed, plan.judged_size, rng)], X, Y[:, k], plan.variances_of(k))
 
 
 def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:

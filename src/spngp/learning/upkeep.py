@@ -17,8 +17,8 @@ class Event:
     rows : int
         How many rows had come.
     kind : str
-        "cut": a region was cut. "region": its experts were learnt again. "reach": it was made to see less far. "model":
-        everything was learnt again.
+        "cut": a region was cut. "region": its experts were learnt again. "past": later rows contradicted earlier ones,
+        which hardly count any more. "reach": it was made to see less far. "model": everything was learnt again.
     reason : str
         Why, in words.
     box : Box

@@ -9,21 +9,23 @@ import numpy as np
 
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.growing import GrowingGP, LeftOut, known_variances_of
 from spngp.streaming.living import Living
 from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
+from spngp.streaming.rows import are_among
 
 
-class _Rows(NamedTuple):
-    """Rows of some numbers, as an expert takes them."""
+class Rows(NamedTuple):
+    """Rows of some numbers, as an expert takes them; the noise includes known variances."""
 
     numbers: Indices
     X: Array
     y: Array
     noise: Array
 
-    def at(self, kept: Mask) -> _Rows:
-        return _Rows(self.numbers[kept], self.X[kept], self.y[kept], self.noise[kept])
+    def at(self, kept: Mask | Indices) -> Rows:
+        """Some of them."""
+        return Rows(self.numbers[kept], self.X[kept], self.y[kept], self.noise[kept])
 
 
 def given_own(living: Living, region: LivingRegion, expert: LivingExpert) -> Conditioned:
@@ -43,8 +45,7 @@ def predicted(living: Living, region: LivingRegion, expert: LivingExpert, at: Ar
     if content is None or content.told >= n_ever or content.revision != living.revision or not content.is_growing:
         return growing(_current(living, region, expert, cell, context=sees)).predict(at)
     before = growing(content)
-    wanted = seen_numbers(living, region, content.told) if sees else region.numbers[region.numbers >= content.told]
-    rows = _rows(living, region, expert, wanted)
+    rows = _rows(living, region, expert, _wanted(living, region, content.told, sees), sees)
     gp, mean, variance = before.given_and_predicting(rows.X, rows.y, rows.noise, at)
     numbers = np.concatenate([content.numbers, rows.numbers])
     cell.content = Conditioned(gp, numbers, n_ever, living.revision, content.left_out)
@@ -67,6 +68,20 @@ def left_out(living: Living, region: LivingRegion, expert: LivingExpert) -> tupl
     if found is not known:
         expert.own.content = content = replace(content, left_out=found)
     return content, found
+
+
+def most_probable(living: Living, region: LivingRegion, k: int) -> LivingExpert | None:
+    """The most probable expert of a region for one output; none if no alternative of this output has a region here."""
+    experts = region.of_output(k)
+    if not experts:
+        return None
+    weights = living.index.log_path_weights([expert.leaf for expert in experts], living.values)
+    return max(experts, key=lambda expert: weights[expert.leaf])
+
+
+def own_rows(living: Living, region: LivingRegion, expert: LivingExpert) -> Rows:
+    """The own rows of a region whose output is known, in the order in which they came."""
+    return _rows(living, region, expert, region.numbers, context=False)
 
 
 def seen_numbers(living: Living, region: LivingRegion, told: int = 0) -> Indices:
@@ -101,14 +116,9 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
     if content is not None and content.told == n_ever and content.revision == living.revision and content.is_growing:
         return content
 
-    def wanted(told: int) -> Indices:
-        if context:
-            return seen_numbers(living, region, told)
-        return region.numbers[np.searchsorted(region.numbers, told) :] if told else region.numbers
-
     thawed = None if content is None else _thawed(content, expert)
     if content is None or thawed is None:
-        rows = _rows(living, region, expert, wanted(0))
+        rows = _rows(living, region, expert, _wanted(living, region, 0, context), context)
         gp, numbers, remains = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise), rows.numbers, None
     else:
         gp, numbers, remains = thawed, content.numbers, content.left_out
@@ -116,7 +126,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
             gp, numbers, changed = _revised(living, region, expert, gp, numbers, context=context)
             remains = None if changed else remains
         if content.told < n_ever:
-            rows = _rows(living, region, expert, wanted(content.told))
+            rows = _rows(living, region, expert, _wanted(living, region, content.told, context), context)
             gp, _, _ = gp.given(rows.X, rows.y, rows.noise)
             numbers = np.concatenate([numbers, rows.numbers])
     content = Conditioned(gp, numbers, n_ever, living.revision, remains)
@@ -138,9 +148,9 @@ def _revised(
     """Without rows that are forgotten, and with the noise of each as verdicts now say; and whether anything changed."""
     kept = living.log.remembers(numbers)
     gone = ~kept
-    again: _Rows | None = None
+    again: Rows | None = None
     if living.doubts or not np.array_equal(gp.noise, np.full(gp.n, expert.prior.noise_variance)):
-        present = _rows(living, region, expert, numbers[kept])
+        present = _rows(living, region, expert, numbers[kept], context)
         differs = ~np.isclose(present.noise, gp.noise[kept], rtol=1e-12, atol=0.0)
         if differs.any():
             again = present.at(differs)
@@ -154,26 +164,50 @@ def _revised(
     return gp, numbers, True
 
 
-def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices) -> _Rows:
+def _wanted(living: Living, region: LivingRegion, told: int, context: bool) -> Indices:
+    """Numbers of the own rows of a region, or of all that it sees, from the number ``told`` on."""
+    if context:
+        return seen_numbers(living, region, told)
+    return region.numbers[np.searchsorted(region.numbers, told) :] if told else region.numbers
+
+
+def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices, context: bool) -> Rows:
     """The rows of these numbers whose output is known, each with the noise that the expert takes it to have.
 
-    Own rows have the expert's noise, context rows that of their own region, and outputs in doubt their own.
+    Without ``context`` all are its own. Own rows have the expert's noise, context rows that of their own region, and
+    outputs in doubt their own.
     """
-    log, k, usual = living.log, expert.output, expert.prior.noise_variance
+    log, k = living.log, expert.output
     places = log.positions(numbers)
     y = log.Z.values[places, k]
     observed = ~np.isnan(y)
     if not observed.all():
         numbers, places, y = numbers[observed], places[observed], y[observed]
-    X = log.W.values[places]
-    noise = np.full(y.size, usual)
+    noise = _noise(living, region, expert, numbers, context)
+    if log.known is not None:
+        noise = noise + log.known.values[places, k]
+    return Rows(numbers, log.W.values[places], y, noise)
+
+
+def noise_apart(
+    living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices
+) -> tuple[Array, Array] | None:
+    """For rows of an expert: noise variances and, apart from these, known variances; None if none are known."""
+    known = living.log.known_at(numbers)
+    return None if known is None else (_noise(living, region, expert, numbers, True), known[:, expert.output])
+
+
+def _noise(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices, context: bool) -> Array:
+    """The variance of the noise that an expert takes rows to have, without known variances."""
+    log, k, usual = living.log, expert.output, expert.prior.noise_variance
+    noise = np.full(numbers.size, usual)
     if usual > 0.0:  # a leaf without noise has no multiples of it
-        if not expert.tied_noise:
-            outside = ~region.box.contains(X)
-            noise[outside] = log.noise.values[places[outside], k]
+        if context and not expert.tied_noise:
+            outside = ~are_among(numbers, region.numbers)
+            noise[outside] = log.noise.values[log.positions(numbers[outside]), k]
         if living.doubts:
             noise = np.fmax(noise, living.own_noise(numbers)[:, k])
-    return _Rows(numbers, X, y, noise)
+    return noise
 
 
 def numbers_of_rows(living: Living, gp: ExactGP, numbers: Indices, expert: LivingExpert) -> Indices | None:
@@ -182,8 +216,13 @@ def numbers_of_rows(living: Living, gp: ExactGP, numbers: Indices, expert: Livin
     places = living.log.positions(numbers)
     if y.size != numbers.size:
         return None
-    known = np.column_stack([living.log.W.values[places], living.log.Z.values[places, expert.output]])
-    rows = np.column_stack([X, y])
+    log, k = living.log, expert.output
+    columns, known_columns = [X, y], [log.W.values[places], log.Z.values[places, k]]
+    variances = known_variances_of(gp)
+    if variances is not None and log.known is not None:  # equal rows may differ in these
+        columns.append(variances)
+        known_columns.append(log.known.values[places, k])
+    known, rows = np.column_stack(known_columns), np.column_stack(columns)
     order, known_order = np.lexsort(rows.T), np.lexsort(known.T)
     if not np.array_equal(rows[order], known[known_order]):
         return None

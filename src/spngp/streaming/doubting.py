@@ -16,11 +16,11 @@ from spngp._support.types import Array, Indices
 from spngp.learning.doubt import judge, noise_beyond_reach
 from spngp.learning.screening import DOUBTED
 from spngp.network import Leaf, Node, Product, Sum
-from spngp.streaming.conditioned import left_out
+from spngp.streaming.conditioned import left_out, most_probable
 from spngp.streaming.freezing import bare_network
 from spngp.streaming.living import Living, next_revision
-from spngp.streaming.regions import LivingExpert, LivingRegion
-from spngp.streaming.updating import conditioned_again
+from spngp.streaming.regions import LivingRegion
+from spngp.streaming.updating import conditioned_again, regions_of_rows
 
 
 def judged(living: Living, touched: Iterable[int], n_jobs: int | None = None, n_came: int | None = None) -> Living:
@@ -38,7 +38,7 @@ def judged(living: Living, touched: Iterable[int], n_jobs: int | None = None, n_
     regions = set(touched)
     for number, _ in beyond.keys() ^ {key for key in doubts if _is_beyond(living, key)}:
         if number >= living.first_later:
-            regions |= _regions_of(living, np.array([number]))
+            regions |= regions_of_rows(living, np.array([number]))
     if living.tiling:
         for i in regions:
             region = living.regions[i]
@@ -51,15 +51,9 @@ def judged(living: Living, touched: Iterable[int], n_jobs: int | None = None, n_
     if not differing:
         return living
     numbers = np.array(sorted({number for number, _ in differing}))
-    changed = {i: living.regions[i] for i in _regions_of(living, numbers)}
+    changed = {i: living.regions[i] for i in regions_of_rows(living, numbers)}
     living = replace(living, doubts=doubts, revision=next_revision())
     return conditioned_again(living, changed, n_jobs)
-
-
-def _regions_of(living: Living, numbers: Indices) -> set[int]:
-    """The regions that hold rows of these numbers."""
-    W = living.log.W.values[living.log.positions(numbers)]
-    return {living.where[leaf][0] for leaf in living.index.route(W)}
 
 
 def _beyond_reach(living: Living) -> dict[tuple[int, int], float]:
@@ -90,7 +84,7 @@ def _may_hold_doubts(living: Living, region: LivingRegion, beyond: dict[tuple[in
         if any(number in numbers for number, _ in (*living.doubts, *beyond)):
             return True
     for k in range(living.n_outputs):
-        expert = _most_probable(living, region, k)
+        expert = most_probable(living, region, k)
         if expert is None:
             continue
         content, left = left_out(living, region, expert)
@@ -98,15 +92,6 @@ def _may_hold_doubts(living: Living, region: LivingRegion, beyond: dict[tuple[in
         if suspect.any():
             return True
     return False
-
-
-def _most_probable(living: Living, region: LivingRegion, k: int) -> LivingExpert | None:
-    """None if no alternative of this output has a region here."""
-    experts = region.of_output(k)
-    if not experts:
-        return None
-    weights = living.index.log_path_weights([expert.leaf for expert in experts], living.values)
-    return max(experts, key=lambda expert: weights[expert.leaf])
 
 
 def _prior(living: Living, region: LivingRegion) -> Node:
@@ -141,7 +126,8 @@ def _verdicts(
             own_noise[row[number], k] = variance
     later = ~np.isnan(Z) & (numbers >= living.first_later)[:, np.newaxis]
     known: Array | None = None if np.isnan(own_noise).all() else own_noise
-    found = judge(prior, W, Z, known, n_jobs, among=later).own_noise
+    variances = living.log.known_at(numbers)
+    found = judge(prior, W, Z, known, n_jobs, variances=variances, among=later).own_noise
     kept = {key: variance for key, variance in doubts.items() if key[0] < living.first_later or key[0] not in row}
     if found is None:
         return kept

@@ -16,7 +16,7 @@ from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.learning.upkeep import Upkeep
 from spngp.network import Leaf, Node
 from spngp.network.rescaling import in_units
-from spngp.streaming.conditioned import given_own, given_seen, growing
+from spngp.streaming.conditioned import given_own, given_seen, growing, noise_apart
 from spngp.streaming.living import Living
 from spngp.streaming.regions import LivingExpert, LivingRegion
 from spngp.streaming.shapes import current_shapes, shapes_of_leaves
@@ -61,6 +61,7 @@ def freeze(living: Living, n_jobs: int | None = None) -> Learnt:
         n_fitted=int(np.searchsorted(log.numbers.values, living.first_later)),
         noise_shapes=shapes,
         own_noise=own_noise if living.doubts else None,
+        variances=None if log.known is None else log.known.values * living.base.units.outputs.scale**2,
         upkeep=_upkeep(living),
     )
 
@@ -97,7 +98,8 @@ def frozen_own(living: Living, region: LivingRegion, expert: LivingExpert) -> Ex
         return expert.prior
     content = given_own(living, region, expert)
     order = np.argsort(content.numbers)
-    return growing(content).frozen(order, order[:0], expert.log_evidence)
+    apart = noise_apart(living, region, expert, content.numbers)
+    return growing(content).frozen(order, order[:0], expert.log_evidence, apart)
 
 
 def frozen_seen(living: Living, region: LivingRegion, expert: LivingExpert) -> ExactGP:
@@ -107,7 +109,8 @@ def frozen_seen(living: Living, region: LivingRegion, expert: LivingExpert) -> E
         return expert.prior
     order = np.argsort(content.numbers)
     own = np.isin(content.numbers[order], region.numbers)
-    return growing(content).frozen(order[own], order[~own], expert.log_evidence)
+    apart = noise_apart(living, region, expert, content.numbers)
+    return growing(content).frozen(order[own], order[~own], expert.log_evidence, apart)
 
 
 def bare_network(living: Living) -> Node:

@@ -152,13 +152,20 @@ class Index:
     def log_path_weights(self, leaves: Iterable[int], values: Array) -> dict[int, float]:
         """Log posterior probability that an induced tree holds each of these leaves."""
         known: dict[int, float] = {self.root: 0.0}
+        entries = self.entries
 
         def weight(i: int) -> float:
+            shares = 0.0
+            while i not in known and len(entries[i].parents) == 1:
+                parent = entries[i].parents[0]
+                if entries[parent].log_weights:
+                    shares += self._log_share(parent, i, values)
+                i = parent
             if i not in known:
-                paths = [weight(p) + self._log_share(p, i, values) for p in self.entries[i].parents]
+                paths = [weight(p) + self._log_share(p, i, values) for p in entries[i].parents]
                 top = max(paths)
-                known[i] = paths[0] if len(paths) == 1 else top + math.log(sum(math.exp(path - top) for path in paths))
-            return known[i]
+                known[i] = top + math.log(sum(math.exp(path - top) for path in paths)) if top > -math.inf else top
+            return known[i] + shares
 
         return {i: weight(i) for i in leaves}
 

@@ -11,7 +11,7 @@ from spngp._support.progress import Progress
 from spngp._support.types import Indices
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
-from spngp.gp.optimisation import Convergence, mean_curvature
+from spngp.gp.optimisation import Block, Convergence, mean_curvature
 from spngp.learning import Plan
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.experts import Experts, learn_experts
@@ -135,9 +135,10 @@ def _learnt(living: Living, old: LivingRegion, root: Region, plan: Plan) -> Expe
     places = living.log.positions(old.numbers)
     W, Z = np.ascontiguousarray(living.log.W.values[places]), living.log.Z.values[places]
     Z = np.where(np.isnan(living.own_noise(old.numbers)), Z, np.nan)
+    plan = replace(plan, variances=living.log.known_at(old.numbers))
     # learning takes a root that is a leaf region for all rows that there are
     above = root if root.partitions else Region(root.box, root.rows, (Partition(0, (), (root,)),))
-    tied = Tied(living.base.tied, living.base.tied, above, living.base.scales, [])
+    tied = Tied(living.base.tied, living.base.tied, living.base.labels, above, living.base.scales, [])
     curvatures = {(k, j): c for k, gps in enumerate(living.curvatures) for j, c in enumerate(gps)}
     rng = np.random.default_rng(0)
     return learn_experts(tied, W, Z, curvatures, plan, rng, Convergence(), Progress(False))
@@ -154,12 +155,14 @@ def _better_of_recent(
     W, Z = np.ascontiguousarray(living.log.W.values[places]), living.log.Z.values[places]
     Z = np.where(np.isnan(living.own_noise(old.numbers)), Z, np.nan)
 
+    known = living.log.known_at(old.numbers)
+
     def score(gp: ExactGP, k: int) -> float:
         """Log density of the last outputs given the ones before."""
-        rows = np.arange(Z.shape[0])
-        every, before = observed(rows, W, Z[:, k]), observed(rows[:-recent], W, Z[:, k])
-        known = gp.condition(*before, keep_factor=False).log_evidence if before[1].size else 0.0
-        return gp.condition(*every, keep_factor=False).log_evidence - known
+        rows, variances = np.arange(Z.shape[0]), None if known is None else known[:, k]
+        every, before = (observed(some, W, Z[:, k], variances) for some in (rows, rows[:-recent]))
+        of_before = before.given_to(gp, keep_factor=False).log_evidence if before.y.size else 0.0
+        return every.given_to(gp, keep_factor=False).log_evidence - of_before
 
     chosen: Experts = {}
     for (_, k), of_all in experts.items():
@@ -175,10 +178,13 @@ def _with_curvatures(living: Living, plan: Plan) -> Living:
         return living
     large = sorted(living.regions, key=lambda region: -region.numbers.size)
     chosen = [living.log.positions(region.numbers)[: living.base.block_size] for region in large[:_TYPICAL]]
-    W, Z = living.log.W.values, living.log.Z.values
+    W, Z, known = living.log.W.values, living.log.Z.values, living.log.known
+
+    def blocks(k: int) -> list[Block]:
+        return blocks_of(chosen, W, Z[:, k], None if known is None else known.values[:, k])
+
     curvatures = tuple(
-        tuple(mean_curvature(gp, blocks_of(chosen, W, Z[:, k]), plan.n_jobs) for gp in gps)
-        for k, gps in enumerate(living.base.tied)
+        tuple(mean_curvature(gp, blocks(k), plan.n_jobs) for gp in gps) for k, gps in enumerate(living.base.tied)
     )
     return replace(living, curvatures=curvatures)
 

@@ -40,10 +40,14 @@ class GrowingArray(Generic[S]):
     (array([0., 1., 2.]), array([1., 2., 7.]))
     """
 
-    __slots__ = ("_shared", "_start", "_stop")
+    __slots__ = ("_shared", "_start", "_stop", "values")
+
+    values: NDArray[S]  # not to be changed
 
     def __init__(self, shared: _Shared[S], start: int, stop: int) -> None:
         self._shared, self._start, self._stop = shared, start, stop
+        self.values = shared.buffer[start:stop]
+        self.values.flags.writeable = False
 
     @staticmethod
     def of(values: NDArray[S]) -> GrowingArray[S]:
@@ -55,13 +59,6 @@ class GrowingArray(Generic[S]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GrowingArray.of, (self.values,)
-
-    @property
-    def values(self) -> NDArray[S]:
-        """The values, not to be changed."""
-        values: NDArray[S] = self._shared.buffer[self._start : self._stop]
-        values.flags.writeable = False
-        return values
 
     def followed_by(self, more: NDArray[S]) -> GrowingArray[S]:
         """With more rows at the end."""
@@ -80,6 +77,14 @@ class GrowingArray(Generic[S]):
         return GrowingArray(self._shared, self._start + start, self._stop)
 
 
+def are_among(numbers: Indices, known: Indices) -> NDArray[np.bool_]:
+    """Which numbers are among known ones, which are ascending."""
+    if not known.size:
+        return np.zeros(numbers.size, dtype=bool)
+    places = np.minimum(np.searchsorted(known, numbers), known.size - 1)
+    return np.asarray(known[places] == numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class RowLog:
     """All rows that are remembered.
@@ -95,6 +100,9 @@ class RowLog:
     noise : GrowingArray
         In the shape of Y, the variance of the noise of each output as leaves of other regions see it: that of its
         region when the row came. In the units of learning.
+    known : GrowingArray or None
+        In the shape of Y, known variances of outputs beside the noise, in the units of learning; None if no row that
+        ever came had one.
     n_ever : int
         How many rows have come, forgotten ones included.
     """
@@ -105,23 +113,30 @@ class RowLog:
     W: GrowingArray[np.float64]
     Z: GrowingArray[np.float64]
     noise: GrowingArray[np.float64]
+    known: GrowingArray[np.float64] | None
     n_ever: int
 
     @staticmethod
-    def of(numbers: Indices, X: Array, Y: Array, noise: Array, n_ever: int, units: Units) -> RowLog:
+    def of(
+        numbers: Indices, X: Array, Y: Array, noise: Array, n_ever: int, units: Units, known: Array | None = None
+    ) -> RowLog:
         """Of rows in the units of the user."""
         W, Z = units.inputs.apply(X), units.outputs.apply(Y)
         grown = (GrowingArray.of(X), GrowingArray.of(Y), GrowingArray.of(W), GrowingArray.of(Z))
-        return RowLog(GrowingArray.of(numbers), *grown, GrowingArray.of(noise), n_ever)
+        variances = None if known is None else GrowingArray.of(known)
+        return RowLog(GrowingArray.of(numbers), *grown, GrowingArray.of(noise), variances, n_ever)
 
     @property
     def n(self) -> int:
         """Number of rows remembered."""
         return self.numbers.values.size
 
-    def followed_by(self, X: Array, Y: Array, W: Array, Z: Array, noise: Array) -> RowLog:
+    def followed_by(self, X: Array, Y: Array, W: Array, Z: Array, noise: Array, known: Array | None) -> RowLog:
         """With further rows."""
         fresh = np.arange(self.n_ever, self.n_ever + X.shape[0])
+        variances = self.known
+        if variances is None and known is not None:
+            variances = GrowingArray.of(np.zeros((self.n, Y.shape[1])))
         return RowLog(
             self.numbers.followed_by(fresh),
             self.X.followed_by(X),
@@ -129,6 +144,7 @@ class RowLog:
             self.W.followed_by(W),
             self.Z.followed_by(Z),
             self.noise.followed_by(noise),
+            None if variances is None else variances.followed_by(np.zeros(Y.shape) if known is None else known),
             self.n_ever + X.shape[0],
         )
 
@@ -142,8 +158,15 @@ class RowLog:
         return self._each(lambda part: GrowingArray.of(part.values[kept]))
 
     def _each(self, change: Any) -> RowLog:
-        names = ("numbers", "X", "Y", "W", "Z", "noise")
+        names = ("numbers", "X", "Y", "W", "Z", "noise", *(() if self.known is None else ("known",)))
         return replace(self, **{name: change(getattr(self, name)) for name in names})
+
+    def known_at(self, numbers: Indices) -> Array | None:
+        """Known variances of the outputs of these rows, which must be remembered; None if all are zero."""
+        if self.known is None:
+            return None
+        known = self.known.values[self.positions(numbers)]
+        return known if known.any() else None
 
     def positions(self, numbers: Indices) -> Indices:
         """Where the rows of these numbers stand; they must be remembered."""
@@ -154,8 +177,4 @@ class RowLog:
 
     def remembers(self, numbers: Indices) -> NDArray[np.bool_]:
         """Which of these numbers are those of rows that are remembered."""
-        known = self.numbers.values
-        if not known.size:
-            return np.zeros(numbers.size, dtype=bool)
-        places = np.minimum(np.searchsorted(known, numbers), known.size - 1)
-        return np.asarray(known[places] == numbers)
+        return are_among(numbers, self.numbers.values)

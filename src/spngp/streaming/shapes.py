@@ -98,6 +98,9 @@ def _residuals(living: Living, i: int, k: int, since: int) -> list[Array]:
         left = LeftOut.of(gp)
         own = np.isin(content.numbers, region.numbers[region.numbers >= since])
         residual = (left.alpha / left.precision)[own]
-        latent = np.maximum(1.0 / left.precision - gp.noise, 0.0)[own]
+        # what is known of a row's noise is none of its shape
+        known = living.log.known_at(content.numbers)
+        known = np.zeros(gp.n) if known is None else known[:, k]
+        latent = np.maximum(1.0 / left.precision - gp.noise + known, 0.0)[own]
         parts.append(np.stack(np.broadcast_arrays(residual, latent, expert.prior.noise_variance, weight)))
     return parts

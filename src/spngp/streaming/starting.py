@@ -74,7 +74,7 @@ def start(
     seen_noise = np.stack([noise.local(k) for k in range(learnt.Y.shape[1])], axis=1)
     living = Living(
         base=_without_rows(learnt),
-        log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units),
+        log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units, learnt.known_variances(n)),
         index=index,
         values=np.empty(0),
         regions=tuple(regions),
@@ -130,7 +130,7 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
     first_later = int(upkeep.numbers[-n_later]) if n_later else upkeep.n_ever
     living = Living(
         base=_without_rows(learnt),
-        log=RowLog.of(upkeep.numbers, learnt.X, learnt.Y, upkeep.seen_noise, upkeep.n_ever, learnt.units),
+        log=_log_of(learnt, upkeep),
         index=index,
         values=np.empty(0),
         regions=tuple(regions),
@@ -150,6 +150,11 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
         lineage=Lineage(upkeep.n_ever),
     )
     return _with_gps_of(living, learnt, None)
+
+
+def _log_of(learnt: Learnt, upkeep: Upkeep) -> RowLog:
+    known = learnt.known_variances(learnt.X.shape[0])
+    return RowLog.of(upkeep.numbers, learnt.X, learnt.Y, upkeep.seen_noise, upkeep.n_ever, learnt.units, known)
 
 
 def _leaf_boxes(index: Index) -> dict[Box, list[int]]:
@@ -206,9 +211,8 @@ def _doubts(own_noise: Array | None, numbers: Indices) -> dict[tuple[int, int], 
 def _without_rows(learnt: Learnt) -> Learnt:
     """What does not change as rows come."""
     prior = learnt.prior
-    return replace(
-        learnt, X=learnt.X[:0], Y=learnt.Y[:0], own_noise=None, own=prior, seeing=prior, network=prior, upkeep=None
-    )
+    learnt = replace(learnt, X=learnt.X[:0], Y=learnt.Y[:0], own_noise=None, variances=None, upkeep=None)
+    return replace(learnt, own=prior, seeing=prior, network=prior)
 
 
 def _with_gps_of(living: Living, learnt: Learnt, context: NearestContext | None) -> Living:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +17,13 @@ from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
 SURPRISES = 64  # most recent probability integral transforms that a region remembers, for each output
 
 
-def add(living: Living, X: Array, Y: Array, n_jobs: int | None = None) -> Living:
-    """The exact posterior given further rows, in the units of the user; verdicts on outputs stay as they are."""
+def add(
+    living: Living, X: Array, Y: Array, n_jobs: int | None = None, variances: Array | None = None
+) -> tuple[Living, set[int]]:
+    """The exact posterior given further rows, in the units of the user; verdicts on outputs stay as they are.
+
+    ``variances`` are known ones of Y. Also the regions that these rows lie in.
+    """
     n_new, log = X.shape[0], living.log
     if not living.lineage.claim(log.n_ever, n_new):
         living = _on_its_own(living)
@@ -39,8 +44,9 @@ def add(living: Living, X: Array, Y: Array, n_jobs: int | None = None) -> Living
         )
         for i, rows in reached.items()
     }
-    grown = replace(living, log=log.followed_by(X, Y, W, Z, noise))
-    return conditioned_again(grown, changed, n_jobs, came=log.n_ever)
+    known = None if variances is None else variances / living.base.units.outputs.scale**2
+    grown = replace(living, log=log.followed_by(X, Y, W, Z, noise, known))
+    return conditioned_again(grown, changed, n_jobs, came=log.n_ever), set(changed)
 
 
 def forget(living: Living, numbers: Indices, n_jobs: int | None = None) -> Living:
@@ -78,8 +84,9 @@ def conditioned_again(
             else replace(expert, log_evidence=0.0)
             for expert in region.experts
         )
-        region = replace(region, experts=experts)
-        return region if came is None else replace(region, surprises=_surprises(living, region, came))
+        if came is None:
+            return replace(region, experts=experts)
+        return replace(region, experts=experts, surprises=_surprises(living, region, came))
 
     sizes = [changed[i].numbers.size for i in order]
     regions = list(living.regions)
@@ -88,6 +95,12 @@ def conditioned_again(
         regions[i] = region
         evidences |= {expert.leaf: expert.log_evidence for expert in region.experts}
     return replace(living, regions=tuple(regions), values=living.index.updated(living.values, evidences))
+
+
+def regions_of_rows(living: Living, numbers: Indices) -> set[int]:
+    """The regions that hold rows of these numbers."""
+    W = living.log.W.values[living.log.positions(numbers)]
+    return {living.where[leaf][0] for leaf in living.index.route(W)}
 
 
 def with_surprises(living: Living, i: int, k: int, transforms: Array) -> Living:
@@ -101,42 +114,46 @@ def with_surprises(living: Living, i: int, k: int, transforms: Array) -> Living:
 def _surprises(living: Living, region: LivingRegion, came: int) -> tuple[Array, ...]:
     """The transforms of the outputs that came last in a region, each given the own rows before it."""
     found = []
+    n_new = region.numbers.size - int(np.searchsorted(region.numbers, came))
     for k, before in enumerate(region.surprises):
-        transforms = _transforms(living, region.of_output(k), region, came, k)
+        transforms = _transforms(living, region.of_output(k), region, came, k, n_new)
         found.append(np.concatenate([before, transforms])[-SURPRISES:])
     return tuple(found)
 
 
-def _transforms(living: Living, experts: Iterable[LivingExpert], region: LivingRegion, came: int, k: int) -> Array:
-    """P(y ≤ the output that came), by the mixture of experts and the shape of the noise, for each row in turn."""
+def _transforms(
+    living: Living, experts: Sequence[LivingExpert], region: LivingRegion, came: int, k: int, n_new: int
+) -> Array:
+    """P(y ≤ the output that came), by the mixture of experts and the shape of the noise, for each row in turn.
+
+    ``n_new`` is the most rows that can have come.
+    """
     shape = living.shape.content.shapes[k]
     shares, factors = np.array(shape.weights)[:, np.newaxis], np.array(shape.factors)[:, np.newaxis]
+    log_path_weights = living.index.log_path_weights([expert.leaf for expert in experts], living.values)
     parts, weights = [], []
     for expert in experts:
         content = given_own(living, region, expert)
         gp = growing(content)
-        new = content.numbers >= came
-        if gp.jitter or not new.any() or not new[-int(new.sum()) :].all():  # rows are not in the order they came
+        m = int(np.count_nonzero(content.numbers[-n_new:] >= came))
+        if gp.jitter or m == 0 or int(content.numbers[-m:].min()) < came:  # rows are not in the order they came
             return np.empty(0)
-        m = int(new.sum())
-        z, spread = gp.z[-m:], gp.factor.diagonal[-m:]
+        z, spread = gp.z[-m:], gp.factor.last_diagonal(m)
         latent = np.maximum(spread**2 - gp.noise[-m:], 0.0)
+        known = living.log.known_at(content.numbers[-m:])
+        if known is not None:
+            latent = latent + known[:, k]
         widths = np.sqrt(latent + factors * expert.prior.noise_variance)
         parts.append((shares * ndtr(z * spread / widths)).sum(axis=0))
         gains = -0.5 * z**2 - np.log(spread)
-        weights.append(_log_weight(living, expert) + np.concatenate([[0.0], np.cumsum(gains)[:-1]]))
+        before = max(log_path_weights[expert.leaf], -700.0)
+        weights.append(before + np.concatenate([[0.0], np.cumsum(gains)[:-1]]))
     if not parts:
         return np.empty(0)
     log_weights = np.array(weights)
     log_weights -= np.logaddexp.reduce(log_weights, axis=0)
     total = (np.exp(log_weights) * np.array(parts)).sum(axis=0)
-    return np.clip(total, 1e-12, 1.0 - 1e-12)
-
-
-def _log_weight(living: Living, expert: LivingExpert) -> float:
-    """Log probability of an expert in its region before the rows that came."""
-    weight = living.index.log_path_weights([expert.leaf], living.values)[expert.leaf]
-    return max(weight, -700.0)
+    return np.minimum(np.maximum(total, 1e-12), 1.0 - 1e-12)
 
 
 def _on_its_own(living: Living) -> Living:

@@ -6,6 +6,7 @@ everything is learnt again  while the set is small (up to two regions' worth of 
                             when units no longer fit the rows, when regions are four times as many as rows call for,
                             when a quarter of the regions have drifted, or when all rows learnt from are forgotten
 a region is cut             when it has more rows than a region may have
+earlier rows hardly count   when the outputs of a region drift and contradict them (:mod:`spngp.streaming.ageing`)
 a region is learnt again    when half as many rows have come as it was learnt from, or when its predictions drift:
                             then from its last 32 rows alone, if these are better predicted so than from all
 a region sees less far      when it sees twice as many context rows as when it was learnt
@@ -20,8 +21,8 @@ the sum of squares of 16 scores, or their shortfall, has a probability below one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -29,8 +30,11 @@ from scipy.special import ndtri
 from scipy.stats import chi2
 
 from spngp._support.types import Array
+from spngp._support.wording import counted
+from spngp.box import Box
 from spngp.learning import Learnt, Plan
 from spngp.learning.upkeep import Event
+from spngp.streaming.ageing import without_the_past
 from spngp.streaming.living import Living, announced
 from spngp.streaming.local import cut, learn_region_again, see_less
 from spngp.streaming.regions import LivingRegion
@@ -60,12 +64,12 @@ class Learner:
     Attributes
     ----------
     learn_all : callable
-        Everything from all rows, in the units of the user.
+        Everything from all rows and known variances of outputs, if any, in the units of the user.
     plan : callable
         The plan for learning, in the units of learning.
     """
 
-    learn_all: Callable[[Array, Array], Learnt]
+    learn_all: Callable[[Array, Array, Array | None], Learnt]
     plan: Callable[[], Plan]
 
 
@@ -73,10 +77,14 @@ def look_after(living: Living, touched: Iterable[int], n_came: int, learner: Lea
     """The model after what is due has been done, and announced in its events."""
     reason = _reason_for_all(living, n_came, learner.plan)
     if reason:
-        log = living.log
-        learnt = learner.learn_all(np.array(log.X.values), np.array(log.Y.values))
-        events = announced(living, "model", reason)
-        return start(learnt, np.array(log.numbers.values), log.n_ever, events, _since(living, reason))
+        since = _since(living, reason)
+        if reason.endswith(_HAVE_DRIFTED):
+            living = _without_the_past(living, range(len(living.regions)), reason, learner.plan().n_jobs)
+        events, log = announced(living, "model", reason), living.log
+        known = None if log.known is None or not log.known.values.any() else log.known.values
+        variances = None if known is None else known * living.base.units.outputs.scale**2
+        learnt = learner.learn_all(np.array(log.X.values), np.array(log.Y.values), variances)
+        return start(learnt, np.array(log.numbers.values), log.n_ever, events, since)
     if living.n_learnt <= SMALL * living.base.block_size:
         return living
     for i in touched:
@@ -137,6 +145,16 @@ def _misfit(living: Living) -> str:
     return ""
 
 
+def _without_the_past(living: Living, regions: Sequence[int], reason: str, n_jobs: int | None) -> Living:
+    """With rows that later ones of drifting regions contradict made uncertain, and that announced."""
+    living, n_aged = without_the_past(living, regions, n_jobs)
+    if not n_aged:
+        return living
+    box = living.regions[regions[0]].box if len(regions) == 1 else Box.EVERYWHERE
+    reason += f": {counted(n_aged, 'earlier row')} contradicted, which hardly count any more"
+    return replace(living, events=announced(living, "past", reason, box))
+
+
 def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
     region, block = living.regions[i], living.base.block_size
     n = region.numbers.size
@@ -148,7 +166,10 @@ def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
             drift = drift or _drift(scores, k)
             living = with_surprises(living, i, k, scores[:0])
     if drift:
-        return learn_region_again(living, i, learner.plan(), drift, recent=RECENT)
+        plan = learner.plan()
+        without = _without_the_past(living, [i], drift, plan.n_jobs)
+        # rows that hardly count need not be left out
+        return learn_region_again(without, i, plan, drift, recent=RECENT if without is living else 0)
     if region.arrived >= GROWTH * max(region.n_learnt, 2):
         reason = f"{region.arrived} rows have come since it was learnt from {region.n_learnt}"
         return learn_region_again(living, i, learner.plan(), reason)

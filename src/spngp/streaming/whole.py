@@ -12,11 +12,18 @@ from spngp.streaming.living import Living
 from spngp.streaming.upkeep import Learner, look_after
 
 
-def update(living: Living, X: Array, Y: Array, learner: Learner, n_jobs: int | None = None) -> Living:
-    """The model with further rows, in the units of the user."""
+def update(
+    living: Living,
+    X: Array,
+    Y: Array,
+    learner: Learner,
+    n_jobs: int | None = None,
+    variances: Array | None = None,
+) -> Living:
+    """The model with further rows, in the units of the user; ``variances`` are known ones of Y."""
     with one_blas_thread():
-        touched = regions_of(living, X)
-        living = judged(updating.add(living, X, Y, n_jobs), touched, n_jobs, X.shape[0])
+        living, touched = updating.add(living, X, Y, n_jobs, variances)
+        living = judged(living, touched, n_jobs, X.shape[0])
         return look_after(living, touched, X.shape[0], learner)
 
 
