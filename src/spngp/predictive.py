@@ -151,6 +151,11 @@ class GaussianMixture:
                 raise ValueError(f"{name} must be finite where they are used, got {getattr(self, name)[bad][0]}")
 
     @property
+    def n_components(self) -> int:
+        """Number of components of each mixture, those of no weight included."""
+        return int(self.means.shape[-1])
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the moments: rows, or rows and outputs."""
         return self.means.shape[:-1]

@@ -62,6 +62,7 @@ RUNS = {
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
+    "messy_tables": [Run("--rows 90 --seeds 1 --tables clinic", r"clinic \| \d+ \| 0 \| \d")],
     "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d")],
     "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spngp
-from command_line import QUICK, ok, refused
+from command_line import QUICK, ok, refused, run
 
 
 @pytest.fixture
@@ -36,6 +36,13 @@ def test_columns_of_weights_and_variances_reach_the_fit(table):
     assert weighted.row_numbers_[0] == np.flatnonzero(data[:, 2] > 0)[0]
 
 
+def test_fractions_of_rows(table):
+    data = np.genfromtxt(table, delimiter=",", skip_header=1)
+    lines = ["a,y,w", *(f"{a},{'' if np.isnan(y) else y},{0.5 * w}" for a, y, w, _ in data)]
+    table.write_text("\n".join(lines))
+    assert set(fit(table, "--weight", "w")._learnt.shares.tolist()) == {0.5, 1.0}
+
+
 def test_the_scale_of_the_target(table):
     model = fit(table, "--id", "w,v", "--target-scale", "log")
     assert model.target == "log"
@@ -53,7 +60,7 @@ def test_bad_columns_are_named(table):
     table.write_text("\n".join(text) + "\n")
     call = ["fit", table, "-t", "y", "-o", table.with_name("m")]
     message = refused(*call, "--weight", "w")
-    assert "weights in column 'w' must be whole numbers >= 0, got -1 in row 2" in message
+    assert "row 3, column 'w': a weight must be >= 0, got -1; 0 leaves a row out" in message
     assert "'v'" in refused(*call, "--variance", "v")
     assert "a variance must be >= 0, got -2" in refused(*call, "--variance", "v")
     assert "'nowhere'" in refused(*call, "--weight", "nowhere")
@@ -68,3 +75,32 @@ def test_inspect_tells_how_much_inputs_matter(table):
     found = json.loads(ok("inspect", table.with_name("m"), "--importance", "--json").stdout)["importance"]["y"]
     assert list(found) == ["a", "v"]
     assert found["a"]["share"] > 0.8
+
+
+def test_remedies_are_options(table):
+    header, *rows = table.read_text().splitlines()
+
+    def said(*arguments):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        return result.stderr.splitlines()[-1]
+
+    call = ["fit", table, "-t", "y", "-o", table.with_name("m")]
+
+    def with_column(values):
+        table.write_text(
+            "\n".join([f"{header},c", *(f"{row},{value}" for row, value in zip(rows, values, strict=True))])
+        )
+
+    with_column(["x"] * len(rows))
+    assert "column 'c' has one level only, 'x': nothing to learn from; leave it out (--id c)" in said(*call)
+    with_column([""] * len(rows))
+    assert "column 'c' has no values; leave it out (--id c)" in said(*call)
+    with_column([row.split(",")[header.split(",").index("y")] for row in rows])
+    assert "column 'c' of X is the target itself; leave it out of X (--id c)" in said(*call)
+    with_column(["1", "a"] + ["2"] * (len(rows) - 2))
+    assert "'a' is not a number (a column of categories or dates must be declared in the fit, by --" in said(*call)
+    first = rows[0].split(",")
+    table.write_text("\n".join([header, ",".join([first[0], "-3", *first[2:]]), *rows[1:]]))
+    message = said(*call, "--target-scale", "log")
+    assert "'y' must be positive under --target-scale log, got -3 in row 1; use --target-scale auto, or none" in message

@@ -155,12 +155,26 @@ def test_numbers_of_other_types():
             "X must fit into double precision, got an integer of 401 digits in column 'c'",
         ),
         ([1 + 2j] * 30, "Complex data not supported"),
+        (
+            ["2024-01-02", "03.04.2024"] * 15,
+            "column 'c' holds dates as text, '2024-01-02', '03.04.2024' in several forms; convert it, as by pandas.to_",
+        ),
+        (["2024-01-02 10:00"] * 30, "column 'c' holds dates as text, '2024-01-02 10:00'; convert it"),
     ],
 )
 def test_columns_that_cannot_be_used(column, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}") as caught:
         learn_columns(pd.DataFrame({"c": column}), np.zeros((30, 1)))
     assert "\n" not in str(caught.value)
+
+
+def test_dates_that_are_said_to_be_levels():
+    texts = ["2024-01-02", "2024-01-03"] * 15
+    for table, declared in (
+        (pd.DataFrame({"c": texts}), {"c": "category"}),
+        (pd.DataFrame({"c": pd.Categorical(texts)}), None),
+    ):
+        assert learn_columns(table, np.zeros((30, 1)), declared).columns[0].kind == "category"
 
 
 def test_ten_thousand_levels():

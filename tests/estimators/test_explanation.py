@@ -1,6 +1,7 @@
 """An explanation adds up to the prediction."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from spngp import GPRegressor, SPNGPRegressor
@@ -75,3 +76,13 @@ def test_several_outputs_and_missing_ones():
         model.explain([0.5, -0.2], output=2)
     with pytest.raises(ValueError, match=r"^x must be one row to explain, got 2$"):
         model.explain(X[:2])
+
+
+def test_rows_of_a_table_are_told_by_their_values():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"km": rng.uniform(0, 9, 40).round(1), "city": rng.choice(["Graz", "Linz"], 40)})
+    y = np.exp(0.2 * table["km"])
+    model = GPRegressor(target="log", hyperparameters="fixed").fit(table, y)
+    told = repr(model.explain(pd.DataFrame({"km": [2.5], "city": ["Wien"]})))
+    assert "on the scale of the transformed target at km = 2.5, city = (missing or not seen)\n" in told
+    assert "city = Graz" in told

@@ -8,6 +8,7 @@ from spngp import GPRegressor, SPNGPRegressor
 from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.gp.evidence import evidence_of
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Linear, Matern, SquaredExponential
 from spngp.network import Leaf, Split, Sum
 
@@ -192,7 +193,7 @@ def test_equal_variances_are_as_good_as_noise():
 @pytest.mark.parametrize("kernel", [SquaredExponential([0.8, 1.3]) + Matern(1.5), Linear(bias_variance=1.0)], ids=repr)
 def test_gradient_of_the_evidence_with_known_variances(kernel):
     X, y, rng = data(25)
-    evidence = evidence_of(kernel, X, y, rng.uniform(0, 1, y.size))
+    evidence = evidence_of(kernel, X, y, KnownVariances(rng.uniform(0, 1, y.size)))
     values = kernel.parameters.values
     value, by_kernel, by_noise = evidence(values, 0.3)
     assert value == pytest.approx(naive(kernel, 0.3 + evidence._variances, X, y, X)[2], rel=1e-10)
@@ -272,7 +273,7 @@ def test_known_variances_are_not_merged_with_equal_rows():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 30, (2100, 1)).astype(float)
     y, variances = rng.standard_normal(2100), rng.uniform(0.1, 1, 2100)
-    gp = ExactGP(SquaredExponential(3.0), 0.1).condition(X, y, variances=variances)
+    gp = ExactGP(SquaredExponential(3.0), 0.1).condition(X, y, known=KnownVariances(variances))
     mean, _, evidence = naive(SquaredExponential(3.0), 0.1 + variances, X, y, X[:3])
     np.testing.assert_allclose(gp.predict_mean(X[:3]), mean, rtol=1e-7)
     np.testing.assert_allclose(gp.log_evidence, evidence, rtol=1e-9)
@@ -282,20 +283,15 @@ BAD = [
     ({"sample_weight": np.zeros(10)}, "sample_weight must leave at least one row, got a weight of zero for all 10"),
     (
         {"sample_weight": [1] * 9 + [np.nan]},
-        "sample_weight must be whole numbers >= 0, got nan in row 9; 0 leaves a row out",
+        "sample_weight must be finite and >= 0, got nan in row 9; 0 leaves a row out",
     ),
     (
         {"sample_weight": [1] * 9 + [-1]},
-        "sample_weight must be whole numbers >= 0, got -1 in row 9; 0 leaves a row out",
+        "sample_weight must be finite and >= 0, got -1 in row 9; 0 leaves a row out",
     ),
     (
         {"sample_weight": [np.inf] + [1] * 9},
-        "sample_weight must be whole numbers >= 0, got inf in row 0; 0 leaves a row out",
-    ),
-    (
-        {"sample_weight": [0.5] + [1] * 9},
-        "sample_weight must be whole numbers, as a row of weight w counts as w equal rows, got 0.5 in row 0; multiply "
-        "and round, or give y_variance if rows differ in precision",
+        "sample_weight must be finite and >= 0, got inf in row 0; 0 leaves a row out",
     ),
     (
         {"sample_weight": [1e9] + [1] * 9},

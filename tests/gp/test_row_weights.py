@@ -51,7 +51,7 @@ def test_merging_keeps_count_mean_and_scatter():
     again = merge(np.vstack([X, [[0.0]]]), np.append(y, 7.0), repeats.followed_by(Repeats.of(np.ones(1))))[2]
     np.testing.assert_array_equal(again.counts, [2.0, 2.0])
     assert again.scatter == 4.0
-    assert Repeats.of(np.ones(3)).log_density(0.1) == 0.0
+    assert Repeats.of(np.ones(3)).log_density(0.1, np.full(3, 0.1)) == 0.0
 
 
 @pytest.mark.parametrize(("noise_variance", "n_distinct"), [(0.1, 3), (0.0, 6)])

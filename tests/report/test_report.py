@@ -83,12 +83,12 @@ def test_report_agrees_with_the_model(hostile, page):
     assert data["charts"][1]["importance"]["names"][0] == name(HOSTILE[1])
 
 
-def test_the_lowest_density_is_the_first_surprise(hostile, page):
+def test_the_least_chance_is_the_first_surprise(hostile, page):
     model, X, Y = hostile
     page = page.read_text(encoding="utf-8")
-    density = model.predict_dist(X).logpdf(Y.to_numpy())[:, 0]
+    below = model.predict_dist(X).cdf(Y.to_numpy())[:, 0]
     first = re.search(r"Largest surprises</caption>.*?<tbody><tr><th[^>]*>(.*?)</th>", page, re.DOTALL)[1]
-    assert first == f"sample {np.argmin(density)}"
+    assert first == f"sample {np.argmin(np.minimum(below, 1.0 - below))}"
     assert "Rows are called by the names given." in page
     assert 'title="outside the training range' in page  # the row at 9
 
@@ -212,6 +212,24 @@ def test_settings_that_share_a_region_are_told_together(tmp_path):
     assert re.match(rf"{len(model.regions_)} settings of (\d+ kernels|[^;]*) share it", region["words"])
     assert re.search(r"length-scale of x0 [\d.]+ to [\d.]+; ", region["words"])
     assert len(region["kernels"]) == len({record["kernel"] for record in model.regions_}) < len(model.regions_)
+
+
+def test_a_logarithm_and_levels_are_told_in_their_own_terms(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"age": rng.uniform(0, 9, 80), "make": rng.choice(["A", "B", "C"], 80), "new": rng.random(80) < 0.5}
+    )
+    y = np.exp(9 - 0.2 * X["age"] + 0.3 * (X["make"] == "A") + 0.1 * rng.standard_normal(80)).rename("price")
+    model = GPRegressor(target="log", random_state=0).fit(X[:60], y[:60])
+    page = write_report(model, tmp_path / "report.html", X[60:], y[60:], units="€").read_text(encoding="utf-8")
+    (region,) = _data(page)["charts"][0]["regions"]["items"]
+    assert re.fullmatch(r"±(9|1\d)(\.\d)?\u00a0% for two rows in three", region["noiseText"])
+    assert "length-scale of make" not in region["words"]
+    assert "on the log scale" in region["words"]
+    table = dict(row[:2] for row in region["kernels"][0]["parameters"]["rows"])
+    assert table["size"].endswith("on the log scale")
+    assert re.fullmatch(r"levels [\d.]+\u00a0% alike", table["make: alike within"])
+    assert ">yes or no<" in page
 
 
 def test_the_same_model_gives_the_same_page(hostile, tmp_path):

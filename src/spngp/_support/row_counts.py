@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spngp._support.checks import as_floats
-from spngp._support.types import Indices
+from spngp._support.types import Array, Indices
 
-Rows = TypeVar("Rows", bound=NDArray[Any])
+Rows = TypeVar("Rows", bound=NDArray[Any] | None)
 
 _MOST_ROWS = 1e8  # rows that weights may add up to
+_ROUNDING = 1e-9  # of a weight that is meant to be a whole number
 
 
-def as_counts(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> Indices | None:
-    """How often each row counts, from weights as a user gives them; None if there are none.
+@dataclass(frozen=True, eq=False)
+class RowWeights:
+    """Rows that weights stand for: of weight 2.5 three, each of which counts as 2.5/3 of a row.
 
-    A row of weight w counts as w equal rows, so weights are whole numbers. One of weight 0 is as if it were not there.
+    Attributes
+    ----------
+    counts : ndarray of int, optional
+        For each row given, how many rows stand for it. None if all have weight one.
+    shares : ndarray, optional
+        For each row that stands for one given, the share of a row that it counts as. None if all count as whole ones.
+    """
+
+    counts: Indices | None = None
+    shares: Array | None = None
+
+    def of(self, values: Rows) -> Rows:
+        """Values of the rows given, for each row that stands for one."""
+        return values if values is None or self.counts is None else np.repeat(values, self.counts, axis=0)  # type: ignore[return-value]
+
+
+def as_weights(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> RowWeights:
+    """How rows count, from weights as a user gives them.
+
+    A row of weight w counts as w equal rows, and one of weight 0 is as if it were not there.
     """
     if sample_weight is None:
-        return None
+        return RowWeights()
     weights = as_floats(sample_weight, name)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -31,24 +53,17 @@ def as_counts(sample_weight: Any, n_rows: int, name: str = "sample_weight") -> I
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if bad.size:
         row = int(bad[0])
-        raise ValueError(f"{name} must be whole numbers >= 0, got {weights[row]:g} in row {row}; 0 leaves a row out")
-    bad = np.flatnonzero(weights != np.floor(weights))
-    if bad.size:
-        row = int(bad[0])
-        raise ValueError(
-            f"{name} must be whole numbers, as a row of weight w counts as w equal rows, got {weights[row]:g} in row "
-            f"{row}; multiply and round, or give y_variance if rows differ in precision"
-        )
-    total = float(weights.sum())
+        raise ValueError(f"{name} must be finite and >= 0, got {weights[row]:g} in row {row}; 0 leaves a row out")
+    counts = np.ceil(weights * (1.0 - _ROUNDING))
+    total = float(counts.sum())
     if total == 0:
         raise ValueError(f"{name} must leave at least one row, got a weight of zero for all {n_rows}")
     if total > _MOST_ROWS:
         raise ValueError(
             f"{name} must add up to at most {_MOST_ROWS:g} rows, got {total:g}; divide all by a common factor"
         )
-    return weights.astype(np.intp)
-
-
-def repeated(values: Rows, counts: Indices | None) -> Rows:
-    """Each row as often as it counts."""
-    return values if counts is None else np.repeat(values, counts, axis=0)  # type: ignore[return-value]
+    used = counts > 0
+    shares = weights[used] / counts[used]
+    is_whole = bool((np.abs(shares - 1.0) <= 2.0 * _ROUNDING).all())
+    whole = counts.astype(np.intp)
+    return RowWeights(whole, None if is_whole else np.repeat(np.minimum(shares, 1.0), whole[used]))

@@ -6,6 +6,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from spngp.cli.characters import visible
 
 # Which extra brings a package that the core does without.
@@ -26,6 +30,18 @@ class CheckFailed(Exception):  # noqa: N818 - it is an outcome, not an error of 
 
 class Terminated(BaseException):
     """SIGTERM came. No code handles it, so everything is unwound and half-written files are removed."""
+
+
+@contextmanager
+def remedies_as_options(source: str) -> Iterator[None]:
+    """Errors about a column of a table say where it stands and which option leaves it out."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.match(r"column '([^']*)' .*leave it out", str(error))
+        if found is None:
+            raise
+        raise ValueError(f"{source}: {error} (--id {found[1]})") from None
 
 
 def describe(error: BaseException) -> tuple[str, int]:

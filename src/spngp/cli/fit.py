@@ -88,6 +88,7 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     import numpy as np
 
     from spngp import SPNGPRegressor
+    from spngp.cli.failures import remedies_as_options
 
     started = time.perf_counter()
     whole.part("reading the table", until=0.03)
@@ -96,7 +97,8 @@ def _fit(data: str, settings: Any, quiet: bool, whole: Whole) -> dict[str, Any]:
     def fitted(rows: Any) -> SPNGPRegressor:
         model = SPNGPRegressor(**estimator_parameters(settings), columns=declared, verbose=0 if quiet else 1)
         known = {fact: values[rows] for fact, values in facts.items()}
-        return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows], **known)
+        with remedies_as_options(name):
+            return model.fit(X.take(rows), Y[rows, 0] if Y.shape[1] == 1 else Y[rows], **known)
 
     n_held_out = min(round(settings.holdout * Y.shape[0]), Y.shape[0] - 1)  # one row at least is learnt from
     order = np.random.default_rng(settings.seed).permutation(Y.shape[0])
@@ -163,7 +165,7 @@ def _rows(data: str, settings: Any) -> tuple[str, Any, Any, Any, Any, Any, dict[
     Y = schema.outputs(table, reader)
     facts = row_facts(table, reader, settings)
     known = ~np.isnan(Y).all(axis=1)
-    _check_targets(Y, schema.targets, source.name)
+    _check_targets(Y, schema.targets, source.name, settings.target_scale)
     if not known.all():
         missing = int((~known).sum())
         left_out = f"{counted(missing, 'row')} without a target {'is' if missing == 1 else 'are'} left out"
@@ -228,7 +230,7 @@ def _scores(model: Any, X: Any, Y: Any, targets: Any) -> dict[str, Any]:
     return found
 
 
-def _check_targets(Y: Any, names: Any, source: str) -> None:
+def _check_targets(Y: Any, names: Any, source: str, scale: str | None) -> None:
     import numpy as np
 
     from spngp._support.wording import counted
@@ -237,6 +239,10 @@ def _check_targets(Y: Any, names: Any, source: str) -> None:
         values = Y[~np.isnan(Y[:, k]), k]
         if values.size == 0:
             raise ValueError(f"{source}: target {name!r} has no values")
+        if scale == "log" and not (values > 0).all():
+            low = int(np.flatnonzero(Y[:, k] <= 0)[0])
+            problem = f"{name!r} must be positive under --target-scale log, got {Y[low, k]:g} in row {low + 1}"
+            raise ValueError(f"{source}: {problem}; use --target-scale auto, or none")
         if (values == values[0]).all():
             raise ValueError(f"{source}: target {name!r} is constant ({values[0]:g} in {counted(values.size, 'row')})")
 

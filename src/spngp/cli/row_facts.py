@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spngp._support.row_counts import as_counts
+from spngp._support.row_counts import as_weights
 
 
 def fact_columns(settings: Any) -> list[str]:
@@ -19,7 +19,11 @@ def row_facts(table: Any, reader: Any, settings: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if settings.weight is not None:
         weights = reader.numbers(table, settings.weight)
-        as_counts(weights, weights.size, f"{reader.source}: weights in column {settings.weight!r}")
+        bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if bad.size:
+            value = "no value" if np.isnan(weights[bad[0]]) else f"{weights[bad[0]]:g}"
+            raise reader.error(int(bad[0]), settings.weight, f"a weight must be >= 0, got {value}; 0 leaves a row out")
+        as_weights(weights, weights.size, f"{reader.source}: weights in column {settings.weight!r}")
         found["sample_weight"] = weights
     if settings.variance is not None:
         variances = reader.numbers(table, settings.variance)

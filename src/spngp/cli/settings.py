@@ -224,7 +224,7 @@ SETTINGS = (
         words=("prior", "error"),
         parameter="unknown",
     ),
-    _column("weight", _TEXT, "NAME", "How often each row counts, a whole number."),
+    _column("weight", _TEXT, "NAME", "How often each row counts; may be a fraction."),
     _column("variance", _TEXT, "NAME", "Known variance of each target's measurement."),
     Setting(
         "target_scale",

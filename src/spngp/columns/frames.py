@@ -10,7 +10,7 @@ import decimal
 import math
 import numbers
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,15 @@ class Values:
         None where missing; empty for all but texts.
     order : tuple of str
         All levels in their order, where the column itself declares one.
+    are_levels : bool
+        Whether the type of the column itself says that its texts are levels.
     """
 
     kind: str
     numbers: Array
     texts: Sequence[str | None] = ()
     order: tuple[str, ...] = ()
+    are_levels: bool = False
 
     @property
     def missing(self) -> Any:
@@ -84,7 +87,7 @@ def _of_pandas(column: Any, where: str) -> Values:
     dtype = column.dtype
     if str(dtype) == "category":
         order = tuple(str(level) for level in dtype.categories) if dtype.ordered else ()
-        return _as_texts(column.astype(object).tolist(), order)
+        return _as_levels(column.astype(object).tolist(), order)
     kind = getattr(dtype, "kind", "O")
     if kind in "iufb":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -100,7 +103,7 @@ def _of_polars(column: Any, where: str) -> Values:
     if dtype.startswith(("Int", "UInt", "Float")):
         return _finite(Values("number", np.array(column.to_numpy(), dtype=np.float64)), where)
     if dtype.startswith(("Categorical", "Enum")):
-        return _as_texts(column.to_list())
+        return _as_levels(column.to_list())
     return _of_objects(column.to_list(), where)
 
 
@@ -115,13 +118,18 @@ def _of_arrow(column: Any, where: str) -> Values:
     if kind.startswith("dictionary"):
         chunks = column.chunks if hasattr(column, "chunks") else [column]
         ordered = column.type.ordered and chunks
-        return _as_texts(column.to_pylist(), tuple(map(str, chunks[0].dictionary.to_pylist())) if ordered else ())
+        return _as_levels(column.to_pylist(), tuple(map(str, chunks[0].dictionary.to_pylist())) if ordered else ())
     return _of_objects(column.to_pylist(), where)
 
 
-def _as_texts(values: Sequence[Any], order: tuple[str, ...] = ()) -> Values:
-    """Whatever the values are, as levels: their texts."""
-    return Values("text", np.empty(0), [None if is_missing(value) else str(value) for value in values], order)
+def _as_texts(values: Sequence[Any]) -> Values:
+    """Whatever the values are, their texts."""
+    return Values("text", np.empty(0), [None if is_missing(value) else str(value) for value in values])
+
+
+def _as_levels(values: Sequence[Any], order: tuple[str, ...] = ()) -> Values:
+    """The same of a column whose type says that they are levels."""
+    return replace(_as_texts(values), order=order, are_levels=True)
 
 
 def is_missing(value: Any) -> bool:

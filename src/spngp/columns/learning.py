@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from spngp._support.checks import shown
 from spngp._support.types import Array
 from spngp.columns import dates
 from spngp.columns.column import MISSING_LEVEL, Column
@@ -20,6 +22,9 @@ MOST_COLUMNS = 10_000  # a length-scale for each: more cannot be learnt, and tak
 MOST_LEVELS = 5000
 FEW_LEVELS = 20  # up to this number they are levels in any table; of more, rows must repeat them
 _LONGEST_LEVEL = 1000  # characters; tables and plots print levels
+
+_DATE = re.compile(r"\s*(\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.](\d\d){1,2})([T ]\d\d?:\d\d.*)?\s*")
+_MOSTLY = 0.9  # share of texts that are dates, for the column to hold dates
 
 IGNORED = "ignored"
 
@@ -85,6 +90,8 @@ def learn_column(name: str, values: Values, declared: Any, ranks: Array) -> Colu
         return _ordinal(name, values, values.order)
     if values.kind == "text" and declared == "number":
         raise ValueError(f"column {name!r} is declared as numbers, but holds text")
+    if values.kind == "text" and declared is None and not values.are_levels:
+        _refuse_dates(name, values)
     if values.kind == "text" or declared == "category" or (values.kind == "boolean" and missing.any()):
         return _category(name, as_levels(values), ranks)
     fill = (float(np.nanmedian(values.numbers)),) if missing.any() else ()
@@ -100,6 +107,20 @@ def _date(column: Column, values: Values, parts: Sequence[str] | None) -> Column
     column = replace(column, parts=tuple(parts) if parts else dates.parts_for(known))
     gaps = known.size < values.numbers.size
     return replace(column, gaps=gaps, fill=tuple(np.median(dates.encode(known, column.parts), axis=0)) if gaps else ())
+
+
+def _refuse_dates(name: str, values: Values) -> None:
+    """Raise an error if texts are dates: as levels they would have no order, and new days would be unseen."""
+    known = [text for text in values.texts if text is not None]
+    dated = [text for text in known if _DATE.fullmatch(text)]
+    if len(dated) < _MOSTLY * len(known):
+        return
+    forms = {re.sub(r"\d", "0", text): shown(text) for text in reversed(dated)}
+    written = f"{', '.join(list(forms.values())[::-1][:3])}{' in several forms' if len(forms) > 1 else ''}"
+    raise ValueError(
+        f"column {name!r} holds dates as text, {written}; convert it, as by pandas.to_datetime, or declare it as "
+        "'category' in columns"
+    )
 
 
 def _ordinal(name: str, values: Values, order: tuple[str, ...]) -> Column:

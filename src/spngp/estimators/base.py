@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from spngp._support.checks import as_outputs, as_variances, refuse_masked
 from spngp._support.locks import lock_of
-from spngp._support.row_counts import as_counts, repeated
+from spngp._support.row_counts import as_weights
 from spngp._support.types import Array, Indices
 from spngp.estimators.answers import as_levels, as_probability
 from spngp.estimators.display import as_html
@@ -24,6 +24,7 @@ from spngp.estimators.r2 import mean_r2
 from spngp.estimators.rows import must_have_outputs
 from spngp.estimators.scaling import check_inputs
 from spngp.estimators.table_inputs import dense
+from spngp.gp.row_weights import KnownVariances
 from spngp.network.units import Units
 
 # Rows of a batch when a network predicts. Batches bound the memory, whatever the number of rows asked for; they are
@@ -40,7 +41,7 @@ class Regressor(RegressorMixin, BaseEstimator):
     y_ndim_ : int
         1 if y was given as (n,), 2 if as (n, p): predictions come in the same form.
     row_repeats_ : ndarray of int
-        How often each row counted, if ``sample_weight`` was given.
+        How many rows stood for each, if ``sample_weight`` was given: its weight, rounded up.
     """
 
     n_outputs_: int
@@ -85,14 +86,14 @@ class Regressor(RegressorMixin, BaseEstimator):
 
     def _to_learn(
         self, X: Any, y: Any, sample_weight: Any, y_variance: Any, reset: bool = True
-    ) -> tuple[Array, Array, Array | None]:
-        """Rows (n, d), outputs (n, p) and their known variances, if any, checked, each as often as its row counts."""
+    ) -> tuple[Array, Array, KnownVariances | None]:
+        """Rows (n, d), outputs (n, p) and what is known of their noise, checked, each as often as its row counts."""
         X, Y = self._checked(X, y, reset)
-        counts, variances = as_counts(sample_weight, X.shape[0]), as_variances(y_variance, Y)
+        weights, variances = as_weights(sample_weight, X.shape[0]), as_variances(y_variance, Y)
         if reset:
-            self._note_counts(counts, X.shape[0])
-            must_have_outputs(repeated(Y, counts))
-        return repeated(X, counts), repeated(Y, counts), None if variances is None else repeated(variances, counts)
+            self._note_counts(weights.counts, X.shape[0])
+            must_have_outputs(weights.of(Y))
+        return weights.of(X), weights.of(Y), KnownVariances.of(weights.of(variances), weights.shares, Y.shape[1])
 
     def _note_counts(self, counts: Indices | None, n_new: int, n_before: int = 0) -> None:
         """Keep how often each row given was learnt from; nothing as long as no weights are given."""

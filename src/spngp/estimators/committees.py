@@ -28,6 +28,7 @@ from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Parameter
 from spngp.learning import Effort, defaults, metric
 from spngp.learning.blocks import blocks_of, observed
@@ -116,19 +117,19 @@ class _Committee(Regressor):
         missing output. ``sample_weight`` and ``y_variance`` are as in :class:`spngp.SPNGPRegressor`.
         """
         with self._being_fitted() as model:
-            X, Y, V = model._to_learn(X, y, sample_weight, y_variance)
+            X, Y, known = model._to_learn(X, y, sample_weight, y_variance)
             n_rows, n_experts = X.shape[0], self.n_experts or -(-X.shape[0] // _EXPERT_SIZE)
             if n_experts > n_rows:
                 raise ValueError(f"n_experts must be at most the number of rows ({n_rows}), got {n_experts}")
-            X, Y, V = X[order := canonical_order(X, Y)], Y[order], None if V is None else V[order]
-            scaling = Scaling.of(X, Y, standardised=self.kernel is None)
+            X, Y, known = X[order := canonical_order(X, Y)], Y[order], None if known is None else known[order]
+            scaling = Scaling.of(X, Y, standardised=self.kernel is None, known=known)
             check_outputs(Y, scaling.units, scaling.output_spreads)
             starts = templates(self.kernel, defaults.traditional_kernels, self.noise_variance, scaling)
             if len(starts[0]) != 1:
                 raise ValueError(f"kernel must be one kernel, got a list of {len(starts[0])}")
             rng = as_generator(self.random_state)
             with Progress(bool(self.verbose)) as progress, one_blas_thread():
-                groups, experts = model._experts(X, Y, V, scaling, [gp for (gp,) in starts], n_experts, rng, progress)
+                groups, experts = model._experts(X, Y, known, scaling, starts, n_experts, rng, progress)
             model.units_, model.experts_ = scaling.units, experts
             model.expert_rows_ = [np.sort(order[group]) for group in groups]
         return self
@@ -137,24 +138,25 @@ class _Committee(Regressor):
         self,
         X: Array,
         Y: Array,
-        V: Array | None,
+        known: KnownVariances | None,
         scaling: Scaling,
-        starts: Sequence[ExactGP],
+        templates: Sequence[Sequence[ExactGP]],
         n_experts: int,
         rng: np.random.Generator,
         progress: Progress,
     ) -> tuple[list[Indices], list[list[ExactGP]]]:
         """From rows in the units of the user to groups of rows and, for each output, conditioned experts."""
         X, Y = scaling.units.inputs.apply(X), scaling.units.outputs.apply(Y)
-        known = [None if V is None else V[:, k] / scale**2 for k, scale in enumerate(scaling.units.outputs.scale)]
-        n_rows, outputs, priors = X.shape[0], range(Y.shape[1]), list(starts)
+        n_rows, outputs, starts = X.shape[0], range(Y.shape[1]), [gp for (gp,) in templates]
+        priors, units = list(starts), scaling.units.outputs.scale
+        of_output = [None if known is None else known[:, k].divided_by(units[k]) for k in outputs]
         convergence, effort = Convergence(), effort_for(self.kernel)
         learns = self.hyperparameters == "tied"
 
         def train(groups: Sequence[Indices], evaluations: int) -> None:
             progress.stage("tied parameters", Y.shape[1])
             for k in outputs:
-                blocks = blocks_of(groups, X, Y[:, k], known[k])
+                blocks = blocks_of(groups, X, Y[:, k], of_output[k])
                 priors[k] = _train(priors[k], starts[k], blocks, evaluations, effort, self.n_jobs, convergence)
                 progress.advance()
 
@@ -171,7 +173,7 @@ class _Committee(Regressor):
                 groups = compact_groups(X / metric([[gp] for gp in priors], scaling.input_spreads), n_experts)
             if learns:
                 train(affordable(groups, rng), effort.tied_evaluations)
-        tasks = [(k, observed(group, X, Y[:, k], known[k])) for k in outputs for group in groups]
+        tasks = [(k, observed(group, X, Y[:, k], of_output[k])) for k in outputs for group in groups]
         tasks = [(k, block) for k, block in tasks if block[1].size]  # an expert without a known output stays out
         progress.stage("experts", len(tasks))
 
@@ -260,13 +262,9 @@ class _Committee(Regressor):
     def log_evidence_(self) -> float:
         """Sum of the experts' log evidences, in the units of y: what tied hyper-parameters maximise."""
         self._must_be_fitted()
-        return float(
-            sum(
-                gp.log_evidence - gp.n_own * np.log(scale)
-                for experts, scale in zip(self.experts_, self.units_.outputs.scale, strict=True)
-                for gp in experts
-            )
-        )
+        outputs = zip(self.experts_, self.units_.outputs.scale, strict=True)
+        evidences = (gp.log_evidence - gp.n_counted * np.log(scale) for experts, scale in outputs for gp in experts)
+        return float(sum(evidences))
 
 
 class ProductOfExperts(_Committee):

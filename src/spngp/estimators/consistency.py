@@ -41,7 +41,7 @@ def check_estimator(model: Any) -> None:
         must_have_shape(model.units_.outputs.mean, (p,), "means of the outputs")
     else:
         must(model.kernel_names_, "a model must have kernels", "none")
-        check_target(model.target, has_variances=False)
+        check_target(model.target, None)
         known = all(isinstance(of, Unchanged | Log | Fitted) for of in model.targets_)
         must(known and len(model.targets_) == p, f"{p} outputs must have as many targets", len(model.targets_))
         if isinstance(model._learnt, Sharded):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp.columns import InputColumns
 from spngp.gp.influence import influence
 from spngp.learning import Learnt
 from spngp.network import Leaf
@@ -84,6 +85,10 @@ class Explanation:
         The rows nearest to x, nearest first, and those of largest weight, largest first.
     weights : ndarray
         The weight of every row learnt from, in the order of ``X_train_``.
+    columns : InputColumns
+        What the numbers of x and of rows mean, where they come from a table.
+    transformed : bool
+        Whether outputs are those of a transformed target.
     """
 
     x: tuple[float, ...]
@@ -94,9 +99,12 @@ class Explanation:
     nearest: list[RowShare]
     heaviest: list[RowShare]
     weights: Array
+    columns: InputColumns
+    transformed: bool = False
 
     def __repr__(self) -> str:
-        lines = [f"{self.mean:.6g} ± {self.std:.3g} at x = {_numbers(self.x)}", "experts, by their share:"]
+        scale = " on the scale of the transformed target" if self.transformed else ""
+        lines = [f"{self.mean:.6g} ± {self.std:.3g}{scale} at {self._row(self.x)}", "experts, by their share:"]
         lines += [
             f"  {100 * item.weight:5.1f} %  {item.mean:.6g} ± {item.std:.3g}  {item.kernel}, {item.rows} rows and "
             f"{item.context_rows} around"
@@ -107,17 +115,34 @@ class Explanation:
             lines.append(f"{title}:")
             lines += [
                 f"  row {item.row}: weight {item.weight:+.3f}, y = {item.y:.6g}, distance {item.distance:.2g}, "
-                f"x = {_numbers(item.x)}"
+                f"{self._row(item.x)}"
                 for item in rows
             ]
         return "\n".join(lines)
 
+    def _row(self, x: Sequence[float]) -> str:
+        """A row of inputs, by the names and values of its columns if it comes from a table that is not all numbers."""
+        if self.columns.is_plain:
+            return "x = (" + ", ".join(f"{value:.6g}" for value in x) + ")"
+        found = self.columns.decode(np.array([x]))
+        return ", ".join(f"{name} = {_value(values[0])}" for name, values in found.items())
 
-def _numbers(values: Sequence[float]) -> str:
-    return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "(missing or not seen)"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def explain(learnt: Learnt, x: Array, output: int, n_rows: int, row_numbers: Indices) -> Explanation:
+def explain(
+    learnt: Learnt,
+    x: Array,
+    output: int,
+    n_rows: int,
+    row_numbers: Indices,
+    columns: InputColumns,
+    transformed: bool = False,
+) -> Explanation:
     """The explanation of the prediction of one output at ``x``, shape (1, d), in the units of the user."""
     experts, constant, weights = [], 0.0, np.zeros(learnt.X.shape[0])
     for leaf, box, weight in _reached(learnt, x, output):
@@ -146,6 +171,8 @@ def explain(learnt: Learnt, x: Array, output: int, n_rows: int, row_numbers: Ind
     return Explanation(
         *(tuple(x[0].tolist()), mean, std, constant, experts),
         *([share(i) for i in near.tolist()], [share(i) for i in heavy.tolist()], weights),
+        columns=columns,
+        transformed=transformed,
     )
 
 

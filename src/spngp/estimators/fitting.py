@@ -13,6 +13,7 @@ from spngp._support.types import Array
 from spngp.estimators.planning import Request
 from spngp.estimators.rows import canonical_order
 from spngp.estimators.scaling import Scaling, check_outputs
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning import Learnt, Plan, learn
 
 if TYPE_CHECKING:
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 
 
 def learn_rows(
-    model: NetworkModel, X: Array, Y: Array, request: Request, variances: Array | None = None
+    model: NetworkModel, X: Array, Y: Array, request: Request, known: KnownVariances | None = None
 ) -> tuple[Plan, Learnt]:
-    """The plan, and what was learnt from checked rows; ``variances`` are known ones of Y."""
+    """The plan, and what was learnt from checked rows; ``known`` is what is known of the noise of Y."""
     order = canonical_order(X, Y)
-    levels = model.columns_.level_counts
-    scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels)
+    known, levels = None if known is None else known[order], model.columns_.level_counts
+    scaling = Scaling.of(X[order], Y[order], standardised=request.kernels is None, levels=levels, known=known)
     check_outputs(Y, scaling.units, scaling.output_spreads)
     plan = request.plan(scaling)
     if hasattr(model, "feature_names_in_"):
         plan = replace(plan, input_names=tuple(model.columns_.input_names))
-    if variances is not None:
-        plan = replace(plan, variances=variances[order] / scaling.units.outputs.scale**2)
+    if known is not None:
+        plan = replace(plan, variances=known.divided_by(scaling.units.outputs.scale))
     with Progress(bool(model.verbose)) as progress:
         learnt = learn(X[order], Y[order], plan, as_generator(model.random_state), progress)
     return plan, learnt.with_rows_in(np.argsort(order))

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from spngp._support.checks import as_count, as_generator
-from spngp._support.row_counts import repeated
+from spngp._support.row_counts import RowWeights
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.columns import InputColumns
@@ -23,7 +23,7 @@ from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.table_inputs import dense, described, encoded
-from spngp.estimators.targets import check_target, transformed, transforms_for
+from spngp.estimators.targets import check_target, log_slopes, transformed, transforms_for
 from spngp.learning import Learnt
 from spngp.network import Node, prediction
 from spngp.noise import NoiseShape
@@ -49,11 +49,11 @@ class NetworkModel(Regressor):
     def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
         """Check, standardise, plan, learn, store."""
         with self._being_fitted() as model:
-            X, Y, variances = model._to_learn(X, y, sample_weight, y_variance)
-            check_target(self.target, variances is not None)
+            X, Y, known = model._to_learn(X, y, sample_weight, y_variance)
+            check_target(self.target, known)
             model.targets_ = transforms_for(self.target, X, Y, type(self).__name__)
             Y = transformed(Y, model.targets_)
-            plan, model._learnt = learn_rows(model, X, Y, request, variances)
+            plan, model._learnt = learn_rows(model, X, Y, request, known)
             model.kernel_names_ = kernel_names(plan.labels, model._learnt.prior)
         return self
 
@@ -222,8 +222,7 @@ class NetworkModel(Regressor):
 
         Parameters
         ----------
-        x : array-like
-            One row, shape (d,) or (1, d).
+        x : array-like of shape (d,) or (1, d), or a table of one row
         output : int
             The output to explain.
         n_rows : int
@@ -237,7 +236,8 @@ class NetworkModel(Regressor):
         if output >= now.n_outputs_:
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
-            return explain(now._frozen(), rows, output, n_rows, now.row_numbers_)
+            about = (now.row_numbers_, now.columns_, now._is_transformed)
+            return explain(now._frozen(), rows, output, n_rows, *about)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
@@ -323,7 +323,7 @@ class NetworkModel(Regressor):
         repeats = getattr(self, "row_repeats_", None)
         numbers, n_ever = present.numbers_of(self._learnt)
         n_given = n_ever if repeats is None else repeats.size
-        return repeated(np.delete(np.arange(n_given + left_out.size), left_out), repeats)[numbers]
+        return RowWeights(repeats).of(np.delete(np.arange(n_given + left_out.size), left_out))[numbers]
 
     @property
     def log_evidence_(self) -> float:
@@ -332,7 +332,7 @@ class NetworkModel(Regressor):
         evidence = present.log_evidence_of(self._learnt)
         if self._is_transformed:
             Y = self.y_train_.reshape(-1, self.n_outputs_)
-            evidence += float(sum(np.nansum(of.log_slope(Y[:, k])) for k, of in enumerate(self.targets_)))
+            evidence += log_slopes(self.targets_, Y, present.shares_of(self._learnt))
         return evidence
 
     @property

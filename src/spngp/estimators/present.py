@@ -97,6 +97,11 @@ def log_evidence_of(now: Present) -> float:
     return float(now.network.log_evidence) if isinstance(now, Learnt) else now.log_evidence
 
 
+def shares_of(now: Present) -> Array | None:
+    """The shares of a row that the rows remembered count as; None if all are whole."""
+    return now.shares if isinstance(now, Learnt) else None
+
+
 def components_of(now: Present, rows: Array, n_jobs: int | None) -> prediction.Components:
     """The predictions of the leaves that rows reach."""
     if isinstance(now, Living):

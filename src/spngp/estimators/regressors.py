@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from spngp._support.limits import LARGEST_OVERLAP
 from spngp._support.locks import lock_of
-from spngp._support.row_counts import as_counts
+from spngp._support.row_counts import as_weights
 from spngp._support.types import RandomState
 from spngp.estimators.constraints import Words
 from spngp.estimators.network_model import NetworkModel
@@ -216,8 +216,9 @@ class SPNGPRegressor(NetworkModel):
             iterator of record batches; y is then the name of its column, or a list of names. If ``memory_limit`` does
             not hold its rows, it is fitted out of core (:mod:`spngp.outofcore`).
         sample_weight : array-like of shape (n,), optional
-            Whole numbers: a row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of
-            weight 0 is not there.
+            A row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of weight 0 is
+            not there. A fraction of a row has the likelihood of a whole one to that power: evidence, means and
+            variances change smoothly from one whole number to the next.
         y_variance : float or array-like of shape (n,) or (n, p), optional
             Known variance of the measurement of each output, in the squared units of y. It is added to the noise that
             is learnt. Predictions are of new observations with the learnt noise alone.
@@ -278,6 +279,8 @@ class SPNGPRegressor(NetworkModel):
         Evidence, weights and predictions are exact, given the parameters, the regions, how far each region sees, and
         the noise of each row; they do not depend on the order or the batches in which rows came.
 
+        Where rows have fractional weights, regions and parameters stay, and all regions are given their rows anew.
+
         Several threads may call it: updates are made one after the other, and none is lost. A prediction made meanwhile
         is that of the model before or after an update. If an update fails, the model stays as it was.
         """
@@ -285,10 +288,10 @@ class SPNGPRegressor(NetworkModel):
             if not self.__sklearn_is_fitted__():
                 return self.fit(X, y, sample_weight, y_variance)
             n_new, n_before = len(y), numbers_of(self._learnt)[1]
-            X, Y, variances = self._to_learn(X, y, sample_weight, y_variance, reset=False)
-            check_target(self.target, variances is not None)
-            self._learnt, labels = updated(self, X, transformed(Y, self.targets_), self._request(), variances)
-            self._note_counts(as_counts(sample_weight, n_new), n_new, n_before)
+            X, Y, known = self._to_learn(X, y, sample_weight, y_variance, reset=False)
+            check_target(self.target, known)
+            self._learnt, labels = updated(self, X, transformed(Y, self.targets_), self._request(), known)
+            self._note_counts(as_weights(sample_weight, n_new).counts, n_new, n_before)
             if labels is not None:
                 self.kernel_names_ = labels
         return self

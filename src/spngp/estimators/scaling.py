@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spngp._support.types import Array
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.proportion import FEWEST_ROWS, PROPORTION, gross_errors, in_proportion, in_units
 from spngp.network.units import Affine, Units
 
@@ -38,19 +39,30 @@ class Columns:
     reach: Array
 
     @staticmethod
-    def of(A: Array, farthest_ratio: float = 0.5 * PROPORTION) -> Columns:
+    def of(A: Array, farthest_ratio: float = 0.5 * PROPORTION, shares: Array | None = None) -> Columns:
         """Learn from the rows of A, where NaN is missing; sizes up to the largest float do not overflow.
 
         ``farthest_ratio`` is the reach as a multiple of the largest distance from the mean. By default it is half the
-        distance that is out of proportion, so that noise or a slightly different mean changes no verdict.
+        distance that is out of proportion, so that noise or a slightly different mean changes no verdict. Rows may
+        count as ``shares`` of one.
         """
         unit, size = in_units(in_proportion(A))
-        mean, scale = np.nanmean(unit, axis=0), np.nanstd(unit, axis=0)
+        mean, scale = _moments(unit, shares)
         constant = scale <= 1e-14 * np.maximum(np.abs(mean), 1e-300)
         farthest = np.nanmax(np.abs(unit - mean), axis=0)
         unknown = constant | (A.shape[0] < FEWEST_ROWS)
         reach = np.where(unknown, np.inf, farthest_ratio * farthest / np.where(constant, 1.0, scale))
         return Columns(mean * size, np.where(constant, 1.0, scale) * np.where(constant, 1.0, size), reach)
+
+
+def _moments(A: Array, shares: Array | None) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column; NaN is missing."""
+    if shares is None:
+        return np.nanmean(A, axis=0), np.nanstd(A, axis=0)
+    weights = np.where(np.isnan(A), 0.0, shares[:, np.newaxis])
+    weights /= weights.sum(axis=0)
+    mean: Array = np.nansum(weights * A, axis=0)
+    return mean, np.sqrt(np.nansum(weights * (A - mean) ** 2, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +90,17 @@ class Scaling:
     levels: tuple[int, ...] = ()
 
     @staticmethod
-    def of(X: Array, Y: Array, standardised: bool, levels: tuple[int, ...] = ()) -> Scaling:
+    def of(
+        X: Array,
+        Y: Array,
+        standardised: bool,
+        levels: tuple[int, ...] = (),
+        known: KnownVariances | None = None,
+    ) -> Scaling:
         """From rows in the units of the user; values too large or too small to compute with raise an error."""
         _check_sizes(X)
-        inputs, outputs = _inputs(X, levels), _outputs(X, Y)
+        shares = None if known is None or known.shares is None else known.shares[:, 0]
+        inputs, outputs = _inputs(X, levels, shares), _outputs(X, Y, shares)
         _check_spreads(outputs)
         if standardised:
             units = Units(Affine(inputs.mean, inputs.scale), Affine(outputs.mean, outputs.scale))
@@ -91,19 +110,19 @@ class Scaling:
         return Scaling(units, inputs.scale, outputs.scale, outputs.reach * outputs.scale, X.shape[0], levels)
 
 
-def _inputs(X: Array, levels: tuple[int, ...]) -> Columns:
+def _inputs(X: Array, levels: tuple[int, ...], shares: Array | None) -> Columns:
     """Codes of levels stay as they are."""
-    columns = Columns.of(X)
+    columns = Columns.of(X, shares=shares)
     if not levels:
         return columns
     coded = np.array(levels) > 0
     return replace(columns, mean=np.where(coded, 0.0, columns.mean), scale=np.where(coded, 1.0, columns.scale))
 
 
-def _outputs(X: Array, Y: Array) -> Columns:
+def _outputs(X: Array, Y: Array, shares: Array | None) -> Columns:
     """Without gross errors; where there are some, half way to the nearest of them is the reach."""
     errors = gross_errors(X, Y)
-    columns = Columns.of(np.where(errors, np.nan, Y), _REACH)
+    columns = Columns.of(np.where(errors, np.nan, Y), _REACH, shares)
     distances = np.abs(Y / columns.scale - columns.mean / columns.scale)
     nearest = np.where(errors, distances, np.inf).min(axis=0)
     return replace(

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import fit_gp
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import SquaredExponential
 from spngp.learning import defaults
 from spngp.transformed import Fitted, Log, Transform, Unchanged
@@ -19,15 +20,15 @@ _JUDGED_ROWS = 500  # rows by whose evidence "auto" chooses
 _EVALUATIONS = 60  # of the evidence, to learn the GPs that are compared
 
 
-def check_target(target: Any, has_variances: bool) -> None:
+def check_target(target: Any, known: KnownVariances | None) -> None:
     """Raise an error unless the parameter can be used."""
-    known = target is None or (isinstance(target, str) and target in ("log", "auto"))
-    if not known and not all(hasattr(target, name) for name in ("fit", "transform", "inverse_transform")):
+    named = target is None or (isinstance(target, str) and target in ("log", "auto"))
+    if not named and not all(hasattr(target, name) for name in ("fit", "transform", "inverse_transform")):
         raise ValueError(
             "target must be None, 'log', 'auto' or a transformer with fit, transform and inverse_transform, got "
             f"{target!r}"
         )
-    if target is not None and has_variances:
+    if target is not None and known is not None and known.variances is not None:
         raise ValueError(
             f"y_variance is in the units of y and goes without a target, got target={target!r}; transform y and its "
             "variance before the fit"
@@ -45,6 +46,12 @@ def transforms_for(target: Any, X: Array, Y: Array, owner: str) -> list[Any]:
     if isinstance(target, str):
         return [_likelier(X, Y[:, k]) for k in range(Y.shape[1])]
     return [Fitted.to(clone(target), Y[:, k]) for k in range(Y.shape[1])]
+
+
+def log_slopes(targets: Sequence[Any], Y: Array, shares: Array | None) -> float:
+    """What a change of units adds to the log evidence of outputs Y (n, p); rows may count as shares of one."""
+    counted = 1.0 if shares is None else shares
+    return float(sum(np.nansum(counted * of.log_slope(Y[:, k])) for k, of in enumerate(targets)))
 
 
 def _check_positive(Y: Array, k: int) -> None:

@@ -12,7 +12,8 @@ from spngp.estimators.fitting import learn_rows
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
 from spngp.estimators.scaling import Scaling, check_inputs, check_outputs
-from spngp.learning import Learnt, Plan
+from spngp.gp.row_weights import KnownVariances
+from spngp.learning import Learnt, Plan, add_rows
 from spngp.learning.sharded import Sharded
 from spngp.streaming import Learner, Living, forget, start, update
 
@@ -35,7 +36,8 @@ class Relearning:
 
     def learn_all(self, X: Array, Y: Array, variances: Array | None) -> Learnt:
         """Everything anew, units included."""
-        plan, learnt = learn_rows(self._model, X, Y, self._request, variances)
+        known = KnownVariances.of(variances, None, Y.shape[1])
+        plan, learnt = learn_rows(self._model, X, Y, self._request, known)
         self.labels = kernel_names(plan.labels, learnt.prior)
         return learnt
 
@@ -60,22 +62,37 @@ def _in_memory(model: NetworkModel) -> Learnt | Living:
 
 
 def updated(
-    model: NetworkModel, X: Array, Y: Array, request: Request, variances: Array | None
+    model: NetworkModel, X: Array, Y: Array, request: Request, known: KnownVariances | None
 ) -> tuple[Learnt | Living, list[str] | None]:
     """What the model will have learnt after further, checked rows; names of kernels if all was learnt again."""
     now = _in_memory(model)
     base = now.base if isinstance(now, Living) else now
     check_inputs(X, base.units)
     check_outputs(Y, base.units, base.output_spreads)
+    if base.shares is not None or (known is not None and known.shares is not None):
+        return _with_shares(now, X, Y, known, model.n_jobs), None
     living = living_of(now)
     relearning = Relearning(model, request, living)
     learner = Learner(relearning.learn_all, relearning.plan)
+    variances = None if known is None else known.variances
     return update(living, X, Y, learner, model.n_jobs, variances), relearning.labels
+
+
+def _with_shares(now: Learnt | Living, X: Array, Y: Array, known: KnownVariances | None, n_jobs: int | None) -> Learnt:
+    """Rows of fractional weights are conditioned on anew; they cannot follow rows added without."""
+    if isinstance(now, Living) or now.upkeep is not None:
+        what = "fractions of sample_weight"
+        raise ValueError(f"{what} must be given with the first rows that are added after a fit, got them later")
+    # the noise shape is learnt from random leaves: always the same ones, however the rows were batched
+    return add_rows(now, X, Y, np.random.default_rng(0), n_jobs, known)
 
 
 def forgotten(model: NetworkModel, rows: Any, older_than: Any, keep_last: Any) -> Living:
     """What the model will have learnt after some rows are forgotten."""
-    living = living_of(_in_memory(model))
+    now = _in_memory(model)
+    if isinstance(now, Learnt) and now.shares is not None:
+        raise ValueError("rows of a model with fractional weights cannot be forgotten yet; fit anew")
+    living = living_of(now)
     remembered = model.row_numbers_
     gone = _chosen(remembered, rows, older_than, keep_last)
     if gone.all():

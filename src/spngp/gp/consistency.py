@@ -15,6 +15,9 @@ def check_repeats(repeats: Repeats) -> None:
     must(repeats.counts.ndim == 1, "weights of rows must be a vector", repeats.counts.shape)
     must_be_finite([*repeats.counts, repeats.scatter, repeats.log_weights], "weights of rows and their sums")
     must_be_positive(repeats.counts, "weights of rows")
+    must_have_shape(repeats.shares, repeats.counts.shape, "shares of rows")
+    must_be_finite(repeats.shares, "shares of rows")
+    must_be_positive(repeats.shares, "shares of rows")
     must_be_positive(repeats.scatter, "scatter", ">= 0")
     must(repeats.n_rows >= repeats.counts.size, f"n_rows must be >= {repeats.counts.size}", repeats.n_rows)
 

@@ -17,6 +17,7 @@ from spngp._linalg.lapack import LAPACK, pointer
 from spngp._linalg.scratch import empty
 from spngp._linalg.square import INVERTED_WHOLE, Square
 from spngp._support.types import Array
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Kernel
 from spngp.kernels.compiled_sum import CompiledSum, compiled_sum
 from spngp.kernels.distances import centre
@@ -47,13 +48,16 @@ class Evidence:
     kernel : Kernel
     X, y : ndarray
         Checked rows and their outputs.
-    variances : ndarray, optional
-        Known variance of each output, added to the noise: C = K + noise·I + diag(variances).
+    known : KnownVariances, optional
+        Known variance v of each output, added to the noise, and the share u of a row that it counts as:
+        C = K + diag((noise + v)/u), and each share adds log u^(−½) (2π(noise + v))^((1−u)/2).
     """
 
-    def __init__(self, kernel: Kernel, X: Array, y: Array, variances: Array | None = None) -> None:
+    def __init__(self, kernel: Kernel, X: Array, y: Array, known: KnownVariances | None = None) -> None:
         n = y.size
-        self._y, self._variances = y, 0.0 if variances is None else variances
+        known = known or KnownVariances()
+        self._y, self._variances = y, 0.0 if known.variances is None else known.variances
+        self._shares = known.shares
         self._constant = -0.5 * n * LOG_2PI
         self._square = Square(empty(n, n))
         self._kernel = kernel.evaluation(X, self._square)
@@ -78,7 +82,11 @@ class Evidence:
             raise out_of_range(self._y, square, self._log_determinant)
         self._pack()
         # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
-        return value, -self._kernel.pullback(self._pairs, g_diagonal), -noise_variance * trace
+        by_kernel = -self._kernel.pullback(self._pairs, g_diagonal)
+        if self._shares is not None:
+            missing = 0.5 * (1.0 - self._shares) / (noise_variance + self._variances)
+            return value, by_kernel, noise_variance * float((missing - g_diagonal / self._shares).sum())
+        return value, by_kernel, -noise_variance * trace
 
     def value(self, values: Array, noise_variance: float) -> float:
         """Log evidence alone; the square then holds L and alpha L⁻¹y."""
@@ -86,12 +94,16 @@ class Evidence:
         gram = self._kernel.gram(values)
         if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
             self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
-        square.factor(gram, noise_variance + self._variances, self._unpack)
+        whole = noise_variance + self._variances
+        square.factor(gram, whole if self._shares is None else whole / self._shares, self._unpack)
         alpha[:] = self._y
         self._solve()
         self._log_determinant = square.log_determinant()
         quadratic = float(np.vdot(alpha, alpha))  # vdot overflows silently
         value = self._constant - 0.5 * quadratic - 0.5 * self._log_determinant
+        if self._shares is not None:
+            shares = (1.0 - self._shares) * np.log(2.0 * math.pi * whole) - np.log(self._shares)
+            value += 0.5 * float(shares.sum())
         if not math.isfinite(value):
             raise out_of_range(self._y, square, self._log_determinant)
         return value
@@ -162,10 +174,10 @@ class CompiledEvidence:
         return self._fallback
 
 
-def evidence_of(kernel: Kernel, X: Array, y: Array, variances: Array | None = None) -> LogEvidence:
+def evidence_of(kernel: Kernel, X: Array, y: Array, known: KnownVariances | None = None) -> LogEvidence:
     """:class:`CompiledEvidence` if the library knows the kernel and all noise is learnt, else :class:`Evidence`."""
-    if variances is not None:
-        return Evidence(kernel, X, y, variances)
+    if known is not None:
+        return Evidence(kernel, X, y, known)
     return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
 
 

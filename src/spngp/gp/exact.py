@@ -20,7 +20,7 @@ from spngp._support.types import Array, Indices, RandomState
 from spngp._support.wording import counted
 from spngp.gp.evidence import LOG_2PI, out_of_range
 from spngp.gp.prior import Prior, overflow_is_checked
-from spngp.gp.row_weights import Repeats, joined, merge
+from spngp.gp.row_weights import KnownVariances, Repeats, check_weights, joined, merge, weights_of_both
 from spngp.gp.square_root import square_root
 from spngp.kernels import Kernel, Parameter
 
@@ -75,8 +75,7 @@ class ExactGP(Prior):
         """Drop all data, in the constructor and on a fresh copy."""
         self.log_evidence, self.n_own, self._jitter, self._extended = 0.0, 0, 0.0, False
         self._repeats = self._context_weights = self._variances = None
-        self._X, self._y, self._alpha = np.empty((0, 0)), np.empty(0), np.empty(0)
-        self._L = None
+        self._X, self._y, self._alpha, self._L = np.empty((0, 0)), np.empty(0), np.empty(0), None
 
     @property
     def n_context(self) -> int:
@@ -94,9 +93,14 @@ class ExactGP(Prior):
         return self._X, self._y
 
     @property
+    def n_counted(self) -> float:
+        """How many own rows there are, where some count as shares of one."""
+        return float(self.n_own if self._repeats is None else self._repeats.shares.sum())
+
+    @property
     def noise_is_even(self) -> bool:
-        """Whether all own rows have the same noise, none a weight other than one."""
-        return self._repeats is None or float(self._repeats.counts.sum()) == self.n_own
+        """Whether all own rows have the same noise, none being in doubt."""
+        return self._repeats is None or self._repeats.log_weights == 0.0
 
     @property
     def _n_first(self) -> int:
@@ -133,8 +137,8 @@ class ExactGP(Prior):
         *,
         weights: Array | None = None,
         context_weights: Array | None = None,
-        variances: Array | None = None,
-        context_variances: Array | None = None,
+        known: KnownVariances | None = None,
+        context_known: KnownVariances | None = None,
         keep_factor: bool = True,
     ) -> ExactGP:
         """The GP given further rows, exactly, in O(n²m) for m new ones (O(n³) if the covariance needs jitter).
@@ -144,8 +148,8 @@ class ExactGP(Prior):
         the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
         O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
 
-        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default. Known
-        ``variances`` of outputs are added to it.
+        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default. ``known``
+        are variances of outputs that are added to it, and shares of rows that single rows count as.
         """
         X, y = self._checked(X, y, "X", "y")
         if X_context is None:
@@ -156,18 +160,18 @@ class ExactGP(Prior):
             X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
             if X_context.shape[1] != X.shape[1]:
                 raise ValueError(f"X_context must have {X.shape[1]} columns as X, got {X_context.shape[1]}")
-        for given, size in ((weights, y.size), (context_weights, y_context.size)):
-            if given is not None and (given.shape != (size,) or not (given > 0).all()):
-                raise ValueError(f"weights must be {size} positive numbers, one per row, got {given!r}")
+        check_weights(weights, y.size)
+        check_weights(context_weights, y_context.size)
         if y.size + y_context.size == 0:
             return self.with_factor() if keep_factor else self
         if self._y.size and self._X.shape[1] != X.shape[1]:
             raise ValueError(f"X must have {self._X.shape[1]} columns as before, got {X.shape[1]}")
-        gp = self._followed_by(X, y, X_context, y_context, weights, context_weights, variances is not None)
-        gp._variances = joined(self._variances, variances, context_variances, self._n_first, gp._y.size, y.size)
+        known, context_known = known or KnownVariances(), context_known or KnownVariances()
+        known.check_noise(self.noise_variance)
+        gp = self._followed_by(X, y, X_context, y_context, weights, known, context_known.times(context_weights))
+        gp._variances = joined(self._variances, known, context_known, own := self._n_first, gp._y.size, y.size)
         try:
             with overflow_is_checked():
-                own = self._n_first
                 extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + y.size
                 first_factor = self._L.leading(own) if self._L is not None and extends else None
                 gp._extended = first_factor is not None
@@ -188,19 +192,19 @@ class ExactGP(Prior):
         X_context: Array,
         y_context: Array,
         weights: Array | None,
+        known: KnownVariances,
         context_weights: Array | None,
-        uneven: bool,
     ) -> ExactGP:
         """A copy with further own and context rows in their places; factor and evidence are still to be computed."""
-        gp = copy.copy(self)
-        own, n_new = self._n_first, y.size
+        gp, own, n_new = copy.copy(self), self._n_first, y.size
         old_X = self._X if self._y.size else X[:0]
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
-        merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0 and not uneven and self._variances is None
-        if merges or weights is not None or self._repeats is not None:
-            before = self._repeats or Repeats.of(np.ones(own))
-            rows = before.followed_by(Repeats.of(np.ones(n_new) if weights is None else weights))
+        uneven = known.variances is not None or self._variances is not None
+        merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0 and not uneven
+        if merges or weights is not None or known.shares is not None or self._repeats is not None:
+            rows = self._repeats or Repeats.of(np.ones(own))
+            rows = rows.followed_by(Repeats.of(np.ones(n_new) if weights is None else weights, known.shares))
             if merges:
                 merged_X, merged_y, merged = merge(own_X, own_y, rows)
                 if merged_y.size < own_y.size:
@@ -209,18 +213,14 @@ class ExactGP(Prior):
             gp._repeats = None if plain else rows
         gp._X = np.vstack([own_X, old_X[own:], X_context])
         gp._y = np.concatenate([own_y, self._y[own:], y_context])
-        if context_weights is not None or self._context_weights is not None:
-            known, new = self._context_weights, context_weights
-            old = np.ones(self.n_context) if known is None else known
-            gp._context_weights = np.concatenate([old, np.ones(y_context.size) if new is None else new])
+        gp._context_weights = weights_of_both(self._context_weights, self.n_context, context_weights, y_context.size)
         return gp
 
     def _factor(self, known: Square | None, scratch: bool) -> tuple[Square, float]:
         """Factor for own rows followed by context, and the jitter of the own rows; in scratch memory if asked.
 
-        Without jitter, one factorisation serves all rows, or extends the ``known`` factor of the first rows. Where
-        jitter is needed, the own rows are factored first and all at once, so that the evidence depends neither on
-        context nor on the order in which rows came.
+        Without jitter, one factorisation serves all rows, or extends the ``known`` factor of the first rows. With it,
+        own rows are factored first and all at once: the evidence depends neither on context nor on the order of rows.
         """
         X, n, own, noise = self._X, self._y.size, self._n_first, self._noise_per_row()
         with contextlib.suppress(NotPositiveDefiniteError):
@@ -272,7 +272,7 @@ class ExactGP(Prior):
         quadratic = float(np.vdot(z[:own], z[:own]))  # overflows without a warning
         self.log_evidence = -0.5 * quadratic - 0.5 * L.leading(own).log_determinant() - 0.5 * own * LOG_2PI
         if self._repeats is not None:
-            self.log_evidence += self._repeats.log_density(self.noise_variance)
+            self.log_evidence += self._repeats.log_density(self.noise_variance, self._noise_per_row()[:own])
         L.solve_transposed(z)
         if not math.isfinite(log_determinant + self.log_evidence) or not np.isfinite(z).all():
             raise out_of_range(self._y, L, log_determinant)

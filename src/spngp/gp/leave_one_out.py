@@ -11,6 +11,7 @@ from scipy.stats import t as student
 from spngp._linalg.square import Square
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 
 _FEW_ROWS = 100
 _TINY = float(np.finfo(float).tiny)
@@ -96,15 +97,20 @@ def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
     return gp._alpha[rows] / precision, np.maximum(1.0 / precision - noise, 0.0)
 
 
+def shares(gp: ExactGP, rows: Indices) -> Array:
+    """The shares of a row that own rows count as, by their positions: ones, unless weights are fractional."""
+    return np.ones(rows.size) if gp._repeats is None else gp._repeats.shares[rows]
+
+
 def standardised_residuals(
-    gp: ExactGP, X: Array, y: Array, n_draws: int, rng: np.random.Generator, variances: Array | None = None
+    gp: ExactGP, X: Array, y: Array, n_draws: int, rng: np.random.Generator, known: KnownVariances | None = None
 ) -> Array:
     """Leave-one-out residuals of rows over their standard deviations, and draws of what the prior ``gp`` expects.
 
     Shape (n, 1 + n_draws), the rows' residuals first. Closed form: with alpha = C⁻¹y they are alpha_i / √(C⁻¹)_ii; and
     for y drawn from the GP, alpha is L⁻ᵀ times white noise.
     """
-    square = gp.condition(X, y, variances=variances)._present_factor()
+    square = gp.condition(X, y, known=known)._present_factor()
     alphas = np.empty((y.size, 1 + n_draws), order="F")
     alphas[:, 0] = y
     square.solve(alphas[:, 0])

@@ -21,6 +21,7 @@ from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.gp.evidence import evidence_of
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels.parameter import Identity
 
 _LARGEST_LOG = 690.0  # log-parameters within ±690 are those of positive, finite floats
@@ -34,22 +35,22 @@ class Block(NamedTuple):
     Attributes
     ----------
     X, y : ndarray
-    variances : ndarray or None
-        Known variance of each output, beside the noise that is learnt.
+    variances : KnownVariances or None
+        What is known of the noise of each output, beside the noise that is learnt.
     """
 
     X: Array
     y: Array
-    variances: Array | None = None
+    variances: KnownVariances | None = None
 
     def every(self, step: int) -> Block:
         """Every ``step``-th row."""
-        known = None if self.variances is None else self.variances[::step].copy()
+        known = None if self.variances is None else self.variances[::step]
         return Block(np.ascontiguousarray(self.X[::step]), self.y[::step].copy(), known)
 
     def given_to(self, gp: ExactGP, keep_factor: bool = True) -> ExactGP:
         """``gp`` conditioned on these rows."""
-        return gp.condition(self.X, self.y, variances=self.variances, keep_factor=keep_factor)
+        return gp.condition(self.X, self.y, known=self.variances, keep_factor=keep_factor)
 
 
 @dataclass
@@ -82,11 +83,11 @@ class Convergence:
 class LeafEvidence:
     """Log evidence of one GP on one block as a function of ``theta``, with its gradient."""
 
-    def __init__(self, gp: ExactGP, X: Array, y: Array, variances: Array | None = None) -> None:
+    def __init__(self, gp: ExactGP, X: Array, y: Array, known: KnownVariances | None = None) -> None:
         table = gp.kernel.parameters
         self._values = np.append(table.values, gp._noise.values)
         self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
-        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y, variances)
+        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y, known)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""

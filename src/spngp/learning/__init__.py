@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spngp.learning.flow import learn
+from spngp.learning.flow import add_rows, learn
 from spngp.learning.learnt import Learnt
 from spngp.learning.plan import FOR_GIVEN_KERNELS, Effort, Plan, StrategyOf
 from spngp.learning.structure_left import StructureLeftWarning
@@ -15,6 +15,7 @@ __all__ = [
     "Plan",
     "StrategyOf",
     "StructureLeftWarning",
+    "add_rows",
     "learn",
     "metric",
 ]

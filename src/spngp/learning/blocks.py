@@ -8,6 +8,7 @@ import numpy as np
 
 from spngp._support.types import Array, Indices
 from spngp.gp.optimisation import Block
+from spngp.gp.row_weights import KnownVariances
 
 
 def at_most(rows: Indices, count: int, rng: np.random.Generator) -> Indices:
@@ -15,13 +16,13 @@ def at_most(rows: Indices, count: int, rng: np.random.Generator) -> Indices:
     return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
 
 
-def observed(rows: Indices, X: Array, y: Array, variances: Array | None = None) -> Block:
+def observed(rows: Indices, X: Array, y: Array, variances: KnownVariances | None = None) -> Block:
     """The block of those rows whose output is known."""
     rows = rows[~np.isnan(y[rows])]
     return Block(np.ascontiguousarray(X[rows]), y[rows], None if variances is None else variances[rows])
 
 
-def blocks_of(groups: Sequence[Indices], X: Array, y: Array, variances: Array | None = None) -> list[Block]:
+def blocks_of(groups: Sequence[Indices], X: Array, y: Array, variances: KnownVariances | None = None) -> list[Block]:
     """A block for each group of rows that has more than one output to learn from."""
     blocks = [observed(group, X, y, variances) for group in groups]
     return [block for block in blocks if block.y.size > 1]

@@ -32,6 +32,7 @@ def check_learnt(learnt: Learnt) -> None:
         (learnt.reach, (p,), "reach"),
         (learnt.own_noise, (n, p), "own_noise"),
         (learnt.variances, (n, p), "variances"),
+        (learnt.shares, (n,), "shares of rows"),
         (learnt.overlap, (d,), "overlap"),
     ):
         if isinstance(array, np.ndarray):
@@ -41,6 +42,9 @@ def check_learnt(learnt: Learnt) -> None:
     must_be_positive(learnt.reach, "reach")
     if learnt.own_noise is not None:
         must_be_positive(learnt.own_noise[~np.isnan(learnt.own_noise)], "own_noise")
+    if learnt.shares is not None:
+        must_be_finite(learnt.shares, "shares of rows")
+        must_be_positive(learnt.shares, "shares of rows")
     if learnt.variances is not None:
         must_be_finite(learnt.variances, "variances")
         must_be_positive(learnt.variances, "variances", ">= 0")

@@ -16,6 +16,7 @@ import numpy as np
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.blocks import observed
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
@@ -134,7 +135,9 @@ def _to_the_row(cut: Cut, tied: Tied, X: Array, Y: Array) -> Cut:
     return Cut(0, (again[0],)) if again else cut
 
 
-def residual_sizes(tied: Tied, X: Array, Y: Array, scales: Array | None = None, known: Array | None = None) -> Array:
+def residual_sizes(
+    tied: Tied, X: Array, Y: Array, scales: Array | None = None, known: KnownVariances | None = None
+) -> Array:
     """Squared leave-one-out residuals in units of their variance, (n, outputs), under each output's best kernel.
 
     With ``scales``, in the shape of Y, the noise variance of every row is that multiple of the tied one, and so is the

@@ -10,6 +10,7 @@ import numpy as np
 from spngp._support.progress import Progress
 from spngp._support.types import Array, Mask
 from spngp.gp.optimisation import Convergence
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.cut_candidates import candidate_regions, noise_cuts
 from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.plan import Plan
@@ -65,7 +66,9 @@ def cut_if_better(
     return (cut, others) if score(cut, others, plan) > without + _BETTER else None
 
 
-def explained(prior: Node, X: Array, Y: Array, sound: Array, own_noise: Array, variances: Array | None = None) -> Mask:
+def explained(
+    prior: Node, X: Array, Y: Array, sound: Array, own_noise: Array, variances: KnownVariances | None = None
+) -> Mask:
     """Which outputs in doubt are not far off once the set is cut, where experts may have each its noise.
 
     ``sound`` are the outputs Y without those in doubt.

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from spngp._support.types import Array, Mask
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.proportion import most_errors
 from spngp.learning.screening import outliers
 from spngp.network import Node, conditioning
@@ -71,7 +72,7 @@ def judge(
     n_jobs: int | None,
     *,
     learn_again: LearnAgain | None = None,
-    variances: Array | None = None,
+    variances: KnownVariances | None = None,
     among: Mask | None = None,
     known: Node | None = None,
 ) -> Judged:
@@ -89,8 +90,8 @@ def judge(
     n_jobs : int or None
     learn_again : callable, optional
         Learns the prior again without the outputs in doubt; without it, the prior stays.
-    variances : ndarray, optional
-        In the shape of Y, known variances of outputs.
+    variances : KnownVariances, optional
+        In the shape of Y, what is known of the noise of outputs.
     among : ndarray of bool, optional
         In the shape of Y, the outputs that may come into doubt; all by default.
     known : Node, optional

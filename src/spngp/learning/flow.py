@@ -12,10 +12,11 @@ from spngp._support.progress import Progress
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array
 from spngp.gp.optimisation import Convergence
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.averaging import averaged_experts, put_in
 from spngp.learning.cutting import cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
-from spngp.learning.doubt import beyond_reach, noise_beyond_reach, without_doubted
+from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
 from spngp.learning.experts import Experts, is_free, learn_experts
 from spngp.learning.ground import lay_ground
 from spngp.learning.held_out import leave_one_out_log_density
@@ -99,6 +100,7 @@ def before_rows(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, 
         overlap = CHOSEN_OVERLAP
     learns = plan.hyperparameters != "fixed"
     prior = prior_of(tied.regions, experts, plan)
+    known = (plan.variances or KnownVariances()).divided_by(1.0 / plan.units.outputs.scale)
     return Learnt(
         X=X[:0],
         Y=Y[:0],
@@ -119,10 +121,44 @@ def before_rows(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, 
         learns_noise_shape=plan.learns_noise_shape and learns,
         noise_shapes=[GAUSSIAN] * Y.shape[1],
         negligible=_NEGLIGIBLE if free else 0.0,
-        variances=None if plan.variances is None else plan.variances * plan.units.outputs.scale**2,
+        variances=known.variances,
+        shares=None if known.shares is None else known.shares[:, 0],
         tied=tied.gps,
         labels=tied.labels,
     )
+
+
+def add_rows(
+    learnt: Learnt,
+    X: Array,
+    Y: Array,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
+    known: KnownVariances | None = None,
+) -> Learnt:
+    """The exact update: regions and parameters stay, everything else is as if all rows had come at once.
+
+    All outputs added after the fit are judged anew, so the result does not depend on the batches in which they came.
+    Outputs of the fit keep their verdicts, because the parameters were learnt by them. ``known`` is what is known of
+    the noise of Y, in the squared units of the user.
+    """
+    learnt = learnt.knowing(known, Y)
+    X, Y = np.concatenate([learnt.X, X]), np.concatenate([learnt.Y, Y])
+    W, Z = learnt.units.inputs.apply(X), learnt.units.outputs.apply(Y)
+    own, own_noise = None, None
+    with one_blas_thread():
+        if learnt.doubts_outliers:
+            later = ~np.isnan(Z)
+            later[: learnt.n_fitted] = False
+            own_noise = noise_beyond_reach(Z, learnt.reach)
+            if learnt.own_noise is not None or own_noise is not None:
+                own_noise = np.full(Z.shape, np.nan) if own_noise is None else own_noise
+                fitted = slice(0, learnt.n_fitted)
+                own_noise[fitted] = np.nan if learnt.own_noise is None else learnt.own_noise[fitted]
+            variances = learnt.known_variances(X.shape[0])
+            judged = judge(learnt.prior, W, Z, own_noise, n_jobs, variances=variances, among=later, known=learnt.own)
+            own, own_noise = judged.own, judged.own_noise
+        return in_units_of_the_user(given_rows(learnt, X, Y, own_noise, own, n_jobs), rng, n_jobs)
 
 
 def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:

@@ -10,6 +10,7 @@ from spngp._support.memory import Budget
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.surprises import Surprises
 from spngp.learning.upkeep import Upkeep
 from spngp.network import Node, conditioning
@@ -67,6 +68,8 @@ class Learnt:
         In the shape of Y: the noise variance of each output in doubt, NaN elsewhere. None if no output is in doubt.
     variances : ndarray, optional
         In the shape of Y, known variances of outputs, in the squared units of the user.
+    shares : ndarray of shape (n,), optional
+        The share of a row that each row counts as, where a user gave fractional weights.
     negligible : float
         Probability of all alternatives together that ``seeing`` goes without; ``own`` has them all, so that rows that
         are added may bring any of them back.
@@ -102,6 +105,7 @@ class Learnt:
     own_noise: Array | None = None
     negligible: float = 0.0
     variances: Array | None = None
+    shares: Array | None = None
     surprise_variances: Array | None = None
     tied: list[list[ExactGP]] = field(default_factory=list)
     labels: list[list[str]] = field(default_factory=list)
@@ -109,20 +113,44 @@ class Learnt:
 
     def with_rows_in(self, order: Indices) -> Learnt:
         """The same with its rows in another order, such as that in which they came."""
-        own_noise, variances = (None if part is None else part[order] for part in (self.own_noise, self.variances))
-        return replace(self, X=self.X[order], Y=self.Y[order], own_noise=own_noise, variances=variances)
+        known = (self.own_noise, self.variances, self.shares)
+        own_noise, variances, shares = (None if part is None else part[order] for part in known)
+        return replace(self, X=self.X[order], Y=self.Y[order], own_noise=own_noise, variances=variances, shares=shares)
 
     def surprises(self, Y: Array) -> Surprises:
         """What may surprise after the outputs Y, of which NaN are missing."""
         return Surprises((~np.isnan(Y)).sum(axis=0), self.surprise_variances)
 
-    def known_variances(self, n_rows: int) -> Array | None:
-        """Known variances of the outputs of the first rows, in the units of learning; zero for rows without."""
-        if self.variances is None:
-            return None
-        known = np.zeros((n_rows, self.variances.shape[1]))
-        known[: self.variances.shape[0]] = self.variances[:n_rows]
-        return known / self.units.outputs.scale**2
+    def known_variances(self, n_rows: int) -> KnownVariances | None:
+        """What is known of the noise of the first rows, in the units of learning."""
+        variances = None if self.variances is None else _lengthened(self.variances, n_rows, 0.0)
+        shares = None if self.shares is None else _lengthened(self.shares, n_rows, 1.0)
+        known = KnownVariances.of(variances, shares, self.Y.shape[1])
+        return None if known is None else known.divided_by(self.units.outputs.scale)
+
+    def knowing(self, further: KnownVariances | None, Y: Array) -> Learnt:
+        """The same with what is known of the noise of further outputs Y, which are still to be added."""
+        further = further or KnownVariances()
+        shares = None if further.shares is None else further.shares[:, 0]
+        variances = _followed_by(self.variances, further.variances, np.zeros(self.Y.shape), np.zeros(Y.shape))
+        return replace(
+            self,
+            variances=variances,
+            shares=_followed_by(self.shares, shares, np.ones(self.Y.shape[0]), np.ones(Y.shape[0])),
+        )
+
+
+def _followed_by(before: Array | None, now: Array | None, unknown_before: Array, unknown_now: Array) -> Array | None:
+    """What is known of rows and of further ones; None if nothing is."""
+    if before is None and now is None:
+        return None
+    return np.concatenate([unknown_before if before is None else before, unknown_now if now is None else now])
+
+
+def _lengthened(known: Array, n_rows: int, value: float) -> Array:
+    """The first rows of an array, with a value for those that it lacks."""
+    further = np.full((max(0, n_rows - known.shape[0]), *known.shape[1:]), value)
+    return np.concatenate([known[:n_rows], further])
 
 
 def given_rows(

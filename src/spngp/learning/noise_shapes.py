@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
-from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.leave_one_out import leave_one_out, shares
 from spngp.network import Leaf, Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
@@ -89,7 +89,9 @@ def shapes_by(
     def residuals(task: tuple[Leaf, float, Indices]) -> Array:
         leaf, weight, rows = task
         residual, latent_variance = leave_one_out(leaf.gp, rows)
-        return np.stack(np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight))
+        return np.stack(
+            np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight * shares(leaf.gp, rows))
+        )
 
     shapes = []
     for k, adds_variance in enumerate(adds_variances):

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from spngp._support.memory import Budget
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.defaults import overlap as default_overlap
 from spngp.network.units import Units
 from spngp.structure import Strategy
@@ -42,6 +43,8 @@ class Effort:
         length-scales together, of all log variances of the kernel together, and of the log noise variance.
     variance_prior_std : float
         Standard deviation of the Gaussian prior on the log variances of tied kernels around their starts.
+    levels_prior_std : float
+        The same for the log length-scales along codes of levels.
     subset_evaluations, tied_evaluations, expert_evaluations : int
         Most evaluations of the evidence: on the subset, in a round, and for one expert.
     tolerance, expert_tolerance : float
@@ -58,6 +61,7 @@ class Effort:
     noise_prior_std: float = 0.5
     freedom: tuple[float, float, float] = (0.85, 1.75, 1.75)
     variance_prior_std: float = 2.0
+    levels_prior_std: float = 0.5
     subset_evaluations: int = 80
     tied_evaluations: int = 40
     expert_evaluations: int = 15
@@ -67,7 +71,9 @@ class Effort:
 
 # Where a user's kernel starts says little about where it should end, and what it is given for, such as a trend to go on
 # by, may hang on a tenth of a nat (``benchmarks/co2.py``): no prior, and training to the end.
-FOR_GIVEN_KERNELS = Effort(variance_prior_std=math.inf, subset_evaluations=200, tolerance=1e-7)
+FOR_GIVEN_KERNELS = Effort(
+    variance_prior_std=math.inf, levels_prior_std=math.inf, subset_evaluations=200, tolerance=1e-7
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +115,8 @@ class Plan(Effort):
         kernels.
     n_jobs : int or None
         Number of threads.
-    variances : ndarray of shape (n, p), optional
-        Known variances of the outputs learnt from, beside the noise that is learnt.
+    variances : KnownVariances, optional
+        What is known of the noise of the outputs learnt from, (n, p), beside the noise that is learnt.
     input_names : sequence of str
         What inputs are called, for messages; empty if they have no names.
     """
@@ -132,11 +138,11 @@ class Plan(Effort):
     averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
-    variances: Array | None = None
+    variances: KnownVariances | None = None
     input_names: Sequence[str] = ()
 
-    def variances_of(self, k: int) -> Array | None:
-        """Known variances of one output, in all rows."""
+    def variances_of(self, k: int) -> KnownVariances | None:
+        """What is known of the noise of one output, in all rows."""
         return None if self.variances is None else self.variances[:, k]
 
     def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:

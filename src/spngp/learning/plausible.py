@@ -16,7 +16,7 @@ from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
-from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.leave_one_out import leave_one_out, shares
 from spngp.gp.optimisation import Block
 from spngp.learning.noise_shapes import learn_noise_shape
 from spngp.learning.search import Alternatives, evidence
@@ -67,13 +67,14 @@ def _log_density(gp: ExactGP, blocks: Sequence[Block]) -> float:
     except NotPositiveDefiniteError:
         return -np.inf
     shape = learn_noise_shape(held_out)
-    residuals, latent_variances, noise_variances, _ = held_out
+    residuals, latent_variances, noise_variances, counted = held_out
     widths = latent_variances + noise_variances * np.array(shape.factors)[:, np.newaxis]
     parts = np.log(shape.weights)[:, np.newaxis] - 0.5 * np.log(2.0 * np.pi * widths) - 0.5 * residuals**2 / widths
-    return float(np.logaddexp.reduce(parts, axis=0).sum())
+    return float((counted * np.logaddexp.reduce(parts, axis=0)).sum())
 
 
 def _held_out(gp: ExactGP, block: Block) -> Array:
     posterior = block.given_to(gp)
-    residuals, variances = leave_one_out(posterior, posterior.rows_seen_once)
-    return np.stack(np.broadcast_arrays(residuals, variances, gp.noise_variance, 1.0))
+    rows = posterior.rows_seen_once
+    residuals, variances = leave_one_out(posterior, rows)
+    return np.stack(np.broadcast_arrays(residuals, variances, gp.noise_variance, shares(posterior, rows)))

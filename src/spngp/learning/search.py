@@ -20,7 +20,7 @@ from spngp._support.types import Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
-from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
+from spngp.learning.parts import levels_of, parts_of, with_less_noise, with_part, with_rougher_parts, without_part
 from spngp.learning.plan import Effort, Plan
 from spngp.learning.structure_left import Finding, structure_left
 from spngp.learning.tied_evidence import fit_tied
@@ -245,12 +245,16 @@ def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
 
 
 def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
-    """What holds tied variances near their start.
+    """What holds tied variances near their start, and length-scales along codes of levels.
 
-    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone.
+    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone. Between levels
+    the gradient is gone as soon as they are unlike, or all alike.
     """
+    levels = levels_of(start)
 
     def std(which: Identity) -> float:
+        if which.role == "length_scale" and which.input is not None and levels and levels[which.input]:
+            return effort.levels_prior_std
         return effort.variance_prior_std if which.role == "variance" else np.inf
 
     return GaussianPrior.of(start, std)

@@ -63,16 +63,16 @@ class Finding:
 def warn_of_structure(findings: Sequence[Finding], names: Sequence[str] = ()) -> None:
     """Warn, once and in words, of what is left and worth more than a tenth of the residuals' variance.
 
-    ``names`` are those of the inputs; without, inputs are told by their numbers.
+    ``names`` are those of the inputs; without them they are counted.
     """
     told = [finding for finding in findings if finding.share > _TOLD]
     if told:
-        inputs = [" and ".join(repr(names[j]) if names else str(j) for j in finding.inputs) for finding in told]
-        shares = [f"input {which} ({finding.share:.0%})" for which, finding in zip(inputs, told, strict=True)]
-        of_what = "" if names else " of X, counted from 0"
+        called = [" and ".join(names[j] if names else str(j) for j in finding.inputs) for finding in told]
+        shares = [f"{what} ({finding.share:.0%})" for what, finding in zip(called, told, strict=True)]
+        listed = f"{', on '.join(shares)}" if names else f"input {', on input '.join(shares)} of X, counted from 0"
         warnings.warn(
-            f"leave-one-out residuals still depend on {', on '.join(shares)}{of_what}; in brackets the share of their "
-            "variance, which the model takes for noise: other kernels or more rows may explain it",
+            f"leave-one-out residuals still depend on {listed}; in brackets the share of their variance, which the "
+            "model takes for noise: other kernels or more rows may explain it",
             StructureLeftWarning,
             stacklevel=2,
         )

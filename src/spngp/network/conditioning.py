@@ -13,6 +13,7 @@ from spngp._support.checks import as_floats, as_outputs, as_rows
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.box import Box
+from spngp.gp.row_weights import KnownVariances
 from spngp.network.placement import Placed, log_path_weights, place, route
 from spngp.network.row_noise import RowNoise
 
@@ -43,7 +44,7 @@ def condition(
     Y: Any,
     *,
     own_noise: Array | None = None,
-    variances: Array | None = None,
+    variances: KnownVariances | None = None,
     known: Node | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
@@ -57,8 +58,8 @@ def condition(
         Rows and their outputs; NaN in Y is a missing output.
     own_noise : ndarray, optional
         In the shape of Y, the noise variance of outputs in doubt; NaN for outputs with the noise of their leaf.
-    variances : ndarray, optional
-        In the shape of Y, known variances of outputs, which are added to their noise.
+    variances : KnownVariances, optional
+        In the shape of Y, what is known of the noise of outputs.
     known : Node, optional
         An earlier posterior of a network of the same shape, on all of these rows or the first of them. Leaves that have
         the same rows there and here, none with a noise of its own, are taken from it.
@@ -123,7 +124,7 @@ def _condition_leaf(
     rows: Indices,
     keep_factor: bool,
     own_noise: Array | None,
-    variances: Array | None,
+    variances: KnownVariances | None,
 ) -> Leaf:
     """The leaf given its own rows."""
     leaf = cast("Leaf", placed.node)
@@ -137,8 +138,8 @@ def _condition_leaf(
         return leaf  # no data: the posterior is the prior
     with _naming(placed):
         X_own, y_own = leaf.inputs(X[own]), leaf.outputs_of(y[own])
-        noise = leaf.variances_of(variances, own)
-        gp = leaf.gp.condition(X_own, y_own, weights=weights, variances=noise, keep_factor=keep_factor)
+        known = leaf.variances_of(variances, own)
+        gp = leaf.gp.condition(X_own, y_own, weights=weights, known=known, keep_factor=keep_factor)
         return leaf.with_gp(gp)
 
 
@@ -149,7 +150,7 @@ def _widen_leaf(
     context: Indices,
     keep_factor: bool,
     row_noise: RowNoise,
-    variances: Array | None,
+    variances: KnownVariances | None,
 ) -> Leaf:
     """The leaf with context rows, each with its own noise."""
     leaf = cast("Leaf", placed.node)
@@ -165,7 +166,7 @@ def _widen_leaf(
     with _naming(placed):
         known = leaf.variances_of(variances, context)
         gp = leaf.gp.condition(
-            nothing, y[:0], *seen, context_weights=weights, context_variances=known, keep_factor=keep_factor
+            nothing, y[:0], *seen, context_weights=weights, context_known=known, keep_factor=keep_factor
         )
     return leaf.with_gp(gp)
 
@@ -188,7 +189,7 @@ def add_context(
     *,
     least_weight: float,
     own_noise: Array | None = None,
-    variances: Array | None = None,
+    variances: KnownVariances | None = None,
     n_jobs: int | None = None,
     keep: Keep = all_factors,
     row_noise: RowNoise | None = None,

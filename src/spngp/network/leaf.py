@@ -10,6 +10,7 @@ from spngp._support.checks import as_count
 from spngp._support.types import Array, Indices
 from spngp._support.wording import counted
 from spngp.gp.exact import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Kernel, Parameter
 from spngp.network.node import Node
 from spngp.network.units import Units
@@ -63,7 +64,7 @@ class Leaf(Node):
     def _set_gp(self, gp: ExactGP, output: int, label: str, units: Units | None, noise_shape: NoiseShape) -> None:
         self._set(gp=gp, output=output, label=label, children=(), outputs=(output,), cut_ranges={})
         self._set(units=units, noise_shape=noise_shape)
-        self._set(log_evidence=gp.log_evidence - gp.n_own * float(np.log(self._scale)))
+        self._set(log_evidence=gp.log_evidence - gp.n_counted * float(np.log(self._scale)))
 
     @staticmethod
     def of(
@@ -110,12 +111,9 @@ class Leaf(Node):
         """Outputs in the units of the GP."""
         return y if self.units is None else (y - self._mean) / self._scale
 
-    def variances_of(self, variances: Array | None, rows: Indices) -> Array | None:
-        """Known variances (n, p) of this output at some rows, in the units of the GP; None if they are all zero."""
-        if variances is None:
-            return None
-        taken = variances[rows, self.output] / self._scale**2
-        return taken if taken.any() else None
+    def variances_of(self, variances: KnownVariances | None, rows: Indices) -> KnownVariances | None:
+        """What is known of the noise of this output at some rows, in the units of the GP."""
+        return None if variances is None else variances[rows, self.output].divided_by(self._scale).plain()
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function at each row."""

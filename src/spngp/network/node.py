@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spngp._support.checks import as_outputs, as_rows, as_variances
-from spngp._support.row_counts import as_counts, repeated
+from spngp._support.row_counts import as_weights
 from spngp._support.types import Array, Indices, RandomState
 from spngp.box import Box
+from spngp.gp.row_weights import KnownVariances
 from spngp.network import conditioning, flat, induced, prediction, sampling
 from spngp.predictive import GaussianMixture
 
@@ -111,7 +112,7 @@ class Node(ABC):
         ----------
         X, Y : array-like
         sample_weight : array-like of shape (n,), optional
-            Whole numbers: a row of weight w counts as w equal rows.
+            A row of weight w counts as w equal rows, exactly; fractions are in between, smoothly, and 0 is no row.
         y_variance : array-like, optional
             Known variances of the outputs Y, which are added to the noise of their leaves: a number, one per row, or
             one per output, in the squared units of Y.
@@ -124,14 +125,14 @@ class Node(ABC):
         """
         X = as_rows(X)
         Y = as_outputs(Y, X.shape[0], "Y", missing=True)
-        counts, variances = as_counts(sample_weight, X.shape[0]), as_variances(y_variance, Y)
-        X, Y = repeated(X, counts), repeated(Y, counts)
-        variances = None if variances is None else repeated(variances, counts)
+        weights, variances = as_weights(sample_weight, X.shape[0]), as_variances(y_variance, Y)
+        known = KnownVariances.of(weights.of(variances), weights.shares, Y.shape[1])
+        X, Y = weights.of(X), weights.of(Y)
         context = None if margin is None else conditioning.within_margin(X, margin)
-        posterior = conditioning.condition(self, X, Y, variances=variances, n_jobs=n_jobs)
+        posterior = conditioning.condition(self, X, Y, variances=known, n_jobs=n_jobs)
         if context is None:
             return posterior
-        return conditioning.add_context(posterior, X, Y, context, least_weight=0.0, variances=variances, n_jobs=n_jobs)
+        return conditioning.add_context(posterior, X, Y, context, least_weight=0.0, variances=known, n_jobs=n_jobs)
 
     def predict_dist(self, X: Any, latent: bool = False, *, n_jobs: int | None = None) -> GaussianMixture:
         """The predictive distribution at each row: a Gaussian mixture, exact.

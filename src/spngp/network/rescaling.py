@@ -24,7 +24,7 @@ def in_units(root: Node, units: Units, noise_shape: Callable[[Leaf], NoiseShape]
         children = [renewed[id(child)] for child in node.children]
         if isinstance(node, Leaf):
             scale = float(units.outputs.scale[node.output])
-            shifts[id(node)] = -node.gp.n_own * float(np.log(scale))
+            shifts[id(node)] = -node.gp.n_counted * float(np.log(scale))
             renewed[id(node)] = Leaf.of(node.gp, node.output, node.label, units, noise_shape(node))
             continue
         below = [shifts[id(child)] for child in node.children]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,11 +106,13 @@ def in_words(
     spans: Array | None = None,
     noise_factor: float = 1.0,
     units: Sequence[str] | None = None,
+    coded: Container[int] = (),
 ) -> str:
     """Which settings of which kernels share a region, in a sentence.
 
     ``names`` says what to call each kernel. ``spans``, the range of each input, tells which length-scales are short.
-    The noise is told times ``noise_factor``. ``units`` has those of the inputs, then that of the output.
+    The noise is told times ``noise_factor``. ``units`` has those of the inputs, then that of the output. Length-scales
+    of ``coded`` inputs, which hold levels, are not told: they are no distances.
 
     Examples
     --------
@@ -143,8 +145,8 @@ def in_words(
     weights = np.array([record["weight"] for record in records])
     shares = weights / weights.sum() if weights.sum() > 0 else np.full(len(records), 1.0 / len(records))
     scales = np.array([shortest_scales(record, len(inputs)) for record in records])
-    told = []
-    ranges = {i: _range(scales[:, i], shares) for i in range(len(inputs)) if np.isfinite(scales[:, i]).any()}
+    told, numbers = [], [i for i in range(len(inputs)) if i not in coded]
+    ranges = {i: _range(scales[:, i], shares) for i in numbers if np.isfinite(scales[:, i]).any()}
     span = np.ones(len(inputs)) if spans is None else np.where(spans > 0, spans, 1.0)
     if spans is not None:
         ranges = {i: found for i, found in ranges.items() if found.middle <= _NO_EFFECT * span[i]}

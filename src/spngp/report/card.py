@@ -139,7 +139,7 @@ def columns_table(X: Array, columns: list[Column], judged: Judged) -> str:
 def _kind(column: Column, values: Array) -> str:
     """What a column is; a category with its most frequent levels."""
     if column.kind != "category":
-        return column.kind
+        return "yes or no" if column.levels == ("no", "yes") else column.kind
     counts = np.bincount(values.astype(np.intp), minlength=len(column.levels))
     usual = [i for i in np.argsort(-counts, kind="stable")[:3] if counts[i]]
     return "category: " + ", ".join(f"{column.levels[i]} {percent(counts[i] / counts.sum(), 0)}" for i in usual)

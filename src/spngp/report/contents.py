@@ -96,7 +96,7 @@ def _charts(
     inputs = [text.name(name) for name in input_names(model)]
     known = ~np.isnan(Y)
     first = without_names(model).predict_dist(X[:1])
-    chosen = sample_for(X, first.means.shape[-1])
+    chosen = sample_for(X, first.n_components)
     mixture = without_names(model).predict_dist(X[chosen])
     looked_at = sampled_rows(X[chosen], Y[chosen], [one_output(mixture, k) for k in range(Y.shape[1])])
     charts = []

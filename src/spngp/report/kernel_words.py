@@ -10,6 +10,7 @@ from spngp.report.columns import Column, with_unit
 from spngp.report.text import number
 
 _NO_EFFECT = 3.0  # length-scales longer than this many ranges of a column
+_SAME_LEVELS = 99.8  # % that levels are alike; less moves predictions if the kernel is large
 _SHOWN = 12  # columns, at most
 
 _MEANINGS = {
@@ -107,10 +108,10 @@ def _reach(column: Column, found: list[tuple[dict[str, Any], Range]], spans: dic
     """How far rows may differ in a column and still be about half alike."""
     if column.kind == "category" and role == "length_scale":
         shortest = min((value for _, value in found), key=lambda value: value.middle)
-        if shortest.middle > _NO_EFFECT:
-            return "no effect"
         alike = [100.0 * math.exp(-0.5 / v**2) if v > 0 else 0.0 for v in (shortest.low, shortest.high)]
-        low, high = (f"{v:.0f}" for v in alike)
+        if alike[0] > _SAME_LEVELS:
+            return "no effect"
+        low, high = (f"{v:.0f}" if v < 99.0 else f"{v:.1f}" for v in alike)
         if alike[1] < 1.0:
             return "levels unlike"
         return f"levels {low}\u00a0% alike" if low == high else f"levels {low} to {high}\u00a0% alike"

@@ -9,7 +9,7 @@ const jittered = (places) => places.map((place, i) => place + 0.34 * (((i * 0.61
 function columnAxis(item, at) {
   if (item.kind !== "levels") return titled(short(item.title, 34), { type: item.kind === "date" ? "date" : "linear", nticks: 5 });
   const places = Array.from(new Set(at)).sort((a, b) => a - b);
-  const many = places.length > 8, every = Math.ceil(places.length / 14); // labels of some, if all would overlap
+  const many = places.length > 8, every = Math.ceil(places.length / 18); // labels of some, if all would overlap
   const labelled = places.filter((_, i) => i % every === 0);
   return titled(short(item.title, 34), {
     tickvals: labelled, ticktext: labelled.map((place) => plain(short(item.levels[place] ?? `${place}`, 14))), nticks: 0,

@@ -20,6 +20,7 @@ from spngp.report.columns import Column, box_text, with_unit
 from spngp.report.judged import Judged
 from spngp.report.kernel_words import meaning, number3, parameter_table
 from spngp.report.text import number, packed, percent
+from spngp.transformed import Log, Unchanged
 
 _SHOWN = 200  # regions, at most: smaller ones could not be told apart
 _RESIDUALS = 80  # residuals shown per region, at most
@@ -50,7 +51,9 @@ def regions(
     for column in columns:
         for i in column.inputs:
             of_inputs[i] = "days" if column.kind == "date" and i == column.inputs[0] else column.unit
-    of_inputs.append(unit)
+    unit_inside = scale_learnt(model, output) or unit
+    of_inputs.append(unit_inside)
+    coded = {i for column in columns if column.kind == "category" for i in column.inputs}
     items = []
     for region in found[:_SHOWN]:
         inside = np.flatnonzero(region.contains(X_judged))
@@ -65,9 +68,11 @@ def regions(
                 "size": region.rows * region.weight,
                 "evidence": number(region.log_evidence_per_row),
                 "noise": typical * region.noise_std,
-                "noiseText": f"±{with_unit(number(typical * region.noise_std, 3), unit)} for two rows in three",
-                "words": _sentence(region, inputs, names, np.ptp(X, axis=0), typical, of_inputs),
-                "kernels": [_kernel(group, names, columns, spans, unit, typical) for group in grouped(region.experts)],
+                "noiseText": f"±{_noise(model, output, typical * region.noise_std, unit)} for two rows in three",
+                "words": _sentence(region, inputs, names, np.ptp(X, axis=0), typical, of_inputs, coded),
+                "kernels": [
+                    _kernel(group, names, columns, spans, unit_inside, typical) for group in grouped(region.experts)
+                ],
                 "judged": int(inside.size),
                 "error": with_unit(number(error, 3), unit),
                 "predicted": packed(mean[shown], "f8"),
@@ -96,10 +101,32 @@ def two_thirds(shape: NoiseShape) -> float:
     return float(mixture.quantile(norm.cdf(1.0))[0] / np.sqrt(shape.variance))
 
 
+def scale_learnt(model: Any, output: int) -> str:
+    """On which scale an output was learnt, in the place of a unit; empty if it is its own."""
+    targets = getattr(model, "targets_", None)
+    if targets is None or isinstance(targets[output], Unchanged):
+        return ""
+    return "on the log scale" if isinstance(targets[output], Log) else "on the scale learnt"
+
+
+def _noise(model: Any, output: int, size: float, unit: str) -> str:
+    """A spread around predictions: in the unit of the output, or in percent if its logarithm was learnt."""
+    scale = scale_learnt(model, output)
+    if scale == "on the log scale" and size < 1.0:
+        return f"{number(100.0 * np.expm1(size), 2)}\u00a0%"
+    return with_unit(number(size, 3), scale or unit)
+
+
 def _sentence(
-    region: ExpertRegion, inputs: list[str], names: dict[str, str], spans: Array, typical: float, units: list[str]
+    region: ExpertRegion,
+    inputs: list[str],
+    names: dict[str, str],
+    spans: Array,
+    typical: float,
+    units: list[str],
+    coded: set[int],
 ) -> str:
-    told = in_words(region.experts, inputs, names, number3, spans, typical, units)
+    told = in_words(region.experts, inputs, names, number3, spans, typical, units, coded)
     return told[:1].upper() + told[1:] + "."
 
 

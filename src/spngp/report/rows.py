@@ -1,4 +1,4 @@
-"""Rows to look at: those that the model found least likely, and those of the fit that it holds for errors."""
+"""Rows to look at: those farthest from what was predicted, and those of the fit that it holds for errors."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ _COLUMNS = 8  # shown with a row
 def surprises_table(
     judged: Judged, output: int, columns: list[Column], seen: tuple[Array, Array], unit: str, caption: str
 ) -> str:
-    """The rows of lowest predictive density, with the first columns.
+    """The rows farthest out in the tails of their predictions, with the first columns.
 
     ``seen`` has the lowest and highest training value of each input.
     """
     rows, mixture, y = judged.observed(output)
-    density = mixture.logpdf(y)
-    worst = np.argsort(density, kind="stable")[:_MOST]
+    tail = metrics.pit(mixture, y)
+    chances = 2.0 * np.minimum(tail, 1.0 - tail)
+    # by density only where chances round to zero: of wide predictions all densities are low
+    worst = np.lexsort([mixture.logpdf(y), chances])[:_MOST]
     chosen = mixture[worst]
     mean, (low, high) = chosen.mean, chosen.interval(0.95)
-    tail = metrics.pit(chosen, y[worst])
     head = ["observed", "expected", "95 % interval from", "to", "chance this far off"]
     lines: list[list[str | Cell]] = []
     for j, i in enumerate(worst):
         x = judged.X[rows[i]]
-        chance = 2.0 * min(tail[j], 1.0 - tail[j])
+        chance = float(chances[i])
         lines.append(
             [
                 name(judged.labels[rows[i]]),

@@ -126,7 +126,7 @@ def _verdicts(
             own_noise[row[number], k] = variance
     later = ~np.isnan(Z) & (numbers >= living.first_later)[:, np.newaxis]
     known: Array | None = None if np.isnan(own_noise).all() else own_noise
-    variances = living.log.known_at(numbers)
+    variances = living.log.known_variances_at(numbers)
     found = judge(prior, W, Z, known, n_jobs, variances=variances, among=later).own_noise
     kept = {key: variance for key, variance in doubts.items() if key[0] < living.first_later or key[0] not in row}
     if found is None:

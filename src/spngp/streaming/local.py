@@ -12,6 +12,7 @@ from spngp._support.types import Indices
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, mean_curvature
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning import Plan
 from spngp.learning.blocks import blocks_of, observed
 from spngp.learning.experts import Experts, learn_experts
@@ -135,7 +136,7 @@ def _learnt(living: Living, old: LivingRegion, root: Region, plan: Plan) -> Expe
     places = living.log.positions(old.numbers)
     W, Z = np.ascontiguousarray(living.log.W.values[places]), living.log.Z.values[places]
     Z = np.where(np.isnan(living.own_noise(old.numbers)), Z, np.nan)
-    plan = replace(plan, variances=living.log.known_at(old.numbers))
+    plan = replace(plan, variances=living.log.known_variances_at(old.numbers))
     # learning takes a root that is a leaf region for all rows that there are
     above = root if root.partitions else Region(root.box, root.rows, (Partition(0, (), (root,)),))
     tied = Tied(living.base.tied, living.base.tied, living.base.labels, above, living.base.scales, [])
@@ -155,7 +156,7 @@ def _better_of_recent(
     W, Z = np.ascontiguousarray(living.log.W.values[places]), living.log.Z.values[places]
     Z = np.where(np.isnan(living.own_noise(old.numbers)), Z, np.nan)
 
-    known = living.log.known_at(old.numbers)
+    known = living.log.known_variances_at(old.numbers)
 
     def score(gp: ExactGP, k: int) -> float:
         """Log density of the last outputs given the ones before."""
@@ -181,7 +182,7 @@ def _with_curvatures(living: Living, plan: Plan) -> Living:
     W, Z, known = living.log.W.values, living.log.Z.values, living.log.known
 
     def blocks(k: int) -> list[Block]:
-        return blocks_of(chosen, W, Z[:, k], None if known is None else known.values[:, k])
+        return blocks_of(chosen, W, Z[:, k], None if known is None else KnownVariances(known.values[:, k]))
 
     curvatures = tuple(
         tuple(mean_curvature(gp, blocks(k), plan.n_jobs) for gp in gps) for k, gps in enumerate(living.base.tied)

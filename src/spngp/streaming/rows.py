@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._support.types import Array, Indices
+from spngp.gp.row_weights import KnownVariances
 from spngp.network.units import Units
 
 _FIRST_ROOM = 64  # rows that an array has room for at first
@@ -160,6 +161,11 @@ class RowLog:
     def _each(self, change: Any) -> RowLog:
         names = ("numbers", "X", "Y", "W", "Z", "noise", *(() if self.known is None else ("known",)))
         return replace(self, **{name: change(getattr(self, name)) for name in names})
+
+    def known_variances_at(self, numbers: Indices) -> KnownVariances | None:
+        """The same as learning takes it."""
+        known = self.known_at(numbers)
+        return None if known is None else KnownVariances(known)
 
     def known_at(self, numbers: Indices) -> Array | None:
         """Known variances of the outputs of these rows, which must be remembered; None if all are zero."""

@@ -74,7 +74,7 @@ def start(
     seen_noise = np.stack([noise.local(k) for k in range(learnt.Y.shape[1])], axis=1)
     living = Living(
         base=_without_rows(learnt),
-        log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units, learnt.known_variances(n)),
+        log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units, _known(learnt)),
         index=index,
         values=np.empty(0),
         regions=tuple(regions),
@@ -153,8 +153,14 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
 
 
 def _log_of(learnt: Learnt, upkeep: Upkeep) -> RowLog:
+    numbers, n_ever = upkeep.numbers, upkeep.n_ever
+    return RowLog.of(numbers, learnt.X, learnt.Y, upkeep.seen_noise, n_ever, learnt.units, _known(learnt))
+
+
+def _known(learnt: Learnt) -> Array | None:
+    """Known variances of all rows, in the units of learning; rows of fractional weights do not get here."""
     known = learnt.known_variances(learnt.X.shape[0])
-    return RowLog.of(upkeep.numbers, learnt.X, learnt.Y, upkeep.seen_noise, upkeep.n_ever, learnt.units, known)
+    return None if known is None else known.variances
 
 
 def _leaf_boxes(index: Index) -> dict[Box, list[int]]:

@@ -173,7 +173,7 @@ def _typed(name: str, role: str, batch: Any, reader: Reader, date_format: str | 
     import pyarrow as pa
 
     if role == "category":
-        return pa.array(reader.texts(batch, name), pa.string())
+        return pa.array(reader.texts(batch, name), pa.string()).dictionary_encode()
     if role == "date":
         return reader.moments(batch, name, date_format)
     return pa.array(reader.numbers(batch, name), from_pandas=True)

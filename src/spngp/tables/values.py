@@ -83,7 +83,7 @@ class Reader:
         except pa.ArrowInvalid:
             row = next(row for row, text in enumerate(plain.to_pylist()) if not is_number(text))
             text = texts[row].as_py()
-            remedy = "a column of categories or dates must be declared"
+            remedy = "a column of categories or dates must be declared in the fit, by --category or --date"
             if has_comma(text):
                 remedy = "write decimals with a point, thousands without a mark"
             raise self.error(row, name, f"{quoted(text)} is not a number ({remedy})") from None

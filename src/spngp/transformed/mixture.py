@@ -58,6 +58,11 @@ class TransformedMixture:
         return self.mixture.shape
 
     @property
+    def n_components(self) -> int:
+        """Number of components of each mixture."""
+        return self.mixture.n_components
+
+    @property
     def mean(self) -> Array:
         """Mean, in the units of the user."""
         return self._moments[0]
