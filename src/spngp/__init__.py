@@ -15,7 +15,7 @@ _HOMES = {"GPRegressor": "spngp.estimators", "SPNGPRegressor": "spngp.estimators
 _MODULES = frozenset(
     {
         *("committees", "datasets", "estimators", "experiments", "io", "kernels", "leaf", "metrics", "network"),
-        *("noise", "plotting", "predictive", "report", "scorers", "structure", "transformed"),
+        *("noise", "outofcore", "plotting", "predictive", "report", "scorers", "structure", "transformed"),
     }
 )
 

@@ -1,6 +1,7 @@
 """Fits that are killed, and data that are not what they should be: nothing half done is left behind."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,7 +15,9 @@ import pytest
 import spngp
 from large_rows import job, names, table
 from large_rows import model as learning
+from spngp.estimators.elsewhere import with_shelf
 from spngp.io import ModelFileError
+from spngp.io.shards import Directory
 from spngp.outofcore import Job, fit, fit_dataset, predictions
 from spngp.outofcore.engines import Threads
 from spngp.outofcore.pieces import sampled
@@ -146,6 +149,7 @@ def test_half_a_model_is_none(tmp_path):
     with pytest.raises(ModelFileError, match=r"is damaged: 000001\.spngp must have"):
         spngp.load(tmp_path / "model", verify=True)
     lazily = spngp.load(tmp_path / "model")
+    assert not lazily._learnt.shelf._open  # nothing is read before a row asks for it
     with pytest.raises(ModelFileError, match="truncated"):
         lazily.predict(rows.select(names(rows, "x")))
     shard.unlink()
@@ -193,6 +197,21 @@ def test_data_sets_are_fitted_in_memory_if_they_fit(tmp_path):
         model().fit(str(tmp_path / "rows.parquet"), y)
     with pytest.raises(ValueError, match="no column 'z'"):
         fit_dataset(model(), ds.dataset(tmp_path / "rows.parquet"), "z")
+
+
+def test_no_more_shards_are_open_than_the_limit_allows(tmp_path):
+    rows = table(3000)
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    fitted = fit(model(), job(tmp_path), Threads(1))
+    X = rows.select(names(rows, "x")).slice(0, 200)
+    n_cells = fitted._learnt.rows.size
+    assert n_cells > 2
+    few = with_shelf(fitted, Directory(tmp_path / "model", limit=0.0))
+    np.testing.assert_array_equal(few.predict(X), fitted.predict(X))
+    assert len(few._learnt.shelf._open) == 1
+    assert len(fitted._learnt.shelf._open) == n_cells
+    again = pickle.loads(pickle.dumps(few))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
 def test_streamed_predictions_are_those_of_the_model(tmp_path):

@@ -7,8 +7,11 @@ import pytest
 import spngp
 from large_rows import CELL, in_shards, model, names, table
 from same_structure import fitted_in_memory
+from spngp.kernels import Matern, SquaredExponential
 from spngp.outofcore.engines import Threads
 from spngp.outofcore.pieces import sampled
+
+KERNEL = Matern(1.5)  # a given kernel takes less time to learn than the default ones
 
 
 def same(one, other, rows, tolerance=1e-10):
@@ -35,12 +38,13 @@ def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
     y[::7, 1] = np.nan
     rows = rows.set_column(rows.schema.get_field_index("y1"), "y1", pa.array(y[:, 1]))
     X = rows.select(names(rows, "x"))
-    out = in_shards(rows, tmp_path, most_sampled=1800)
+    kernels = [KERNEL, SquaredExponential()]
+    out = in_shards(rows, tmp_path, model(kernels=kernels), most_sampled=1800)
     seed = int(np.random.default_rng(0).integers(2**62))
     sample = sampled(0, 3600, 1800 / 3600, seed)
     assert 1700 < sample.size < 1900
     cell = max(CELL, 8 * 2 * 60)
-    judge = fitted_in_memory(model(), X, y, sample, cell)
+    judge = fitted_in_memory(model(kernels=kernels), X, y, sample, cell)
     assert len(out.outliers_) > 20
     same(out, judge, X.slice(0, 300))
     assert len(out.regions_) == len(judge.regions_)
@@ -52,7 +56,8 @@ def test_neither_partitions_nor_threads_change_a_bit(tmp_path):
     found = []
     for i, (group, jobs) in enumerate([(2500, 1), (701, 3)]):
         (tmp_path / str(i)).mkdir()
-        found.append(in_shards(rows, tmp_path / str(i), row_group=group, engine=Threads(jobs), most_sampled=1700))
+        given = {"estimator": model(kernels=KERNEL), "row_group": group, "engine": Threads(jobs)}
+        found.append(in_shards(rows, tmp_path / str(i), **given, most_sampled=1700))
     assert found[0].log_evidence_ == found[1].log_evidence_
     np.testing.assert_array_equal(found[0].predict_dist(X).std, found[1].predict_dist(X).std)
 
@@ -73,7 +78,7 @@ def test_categories_gaps_and_dates_as_in_memory(tmp_path):
 def test_without_context_and_with_tied_parameters(tmp_path):
     rows = table(2000)
     X = rows.select(names(rows, "x"))
-    for i, changes in enumerate([{"overlap": 0.0}, {"hyperparameters": "tied"}]):
+    for i, changes in enumerate([{"overlap": 0.0, "kernels": KERNEL}, {"hyperparameters": "tied", "kernels": KERNEL}]):
         (tmp_path / str(i)).mkdir()
         out = in_shards(rows, tmp_path / str(i), model(**changes))
         same(out, model(**changes).fit(X, rows["y0"].to_numpy()), X.slice(0, 100))
@@ -87,7 +92,7 @@ def test_half_of_all_rows_are_equal(tmp_path):
     rows = pa.table(columns)
     X = rows.select(names(rows, "x"))
     # rows of a region that is too large are drawn at random, and the shape of the noise by draws that come after
-    plain = {"hyperparameters": "tied", "noise_shape": "gaussian"}
+    plain = {"hyperparameters": "tied", "noise_shape": "gaussian", "kernels": [KERNEL, SquaredExponential()]}
     out = in_shards(rows, tmp_path, model(**plain))
     assert max(record["rows"] for record in out.regions_) >= 3000
     same(out, model(**plain).fit(X, columns["y0"]), X.slice(2900, 200))

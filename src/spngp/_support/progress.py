@@ -24,6 +24,9 @@ _KNOWN_FROM = 0.04, 2.0  # share done and seconds passed from which on time left
 
 # Stages of a fit in words, with their usual share of what remains.
 _STAGES = {
+    "sample": ("reading a sample", 0.05),
+    "routing": ("sorting rows by cell", 0.1),
+    "exchange": ("looking around cells", 0.1),
     "tied parameters": ("learning what rows share", 0.27),
     "experts": ("learning each region", 0.25),
     "settings": ("weighing settings", 0.8),

@@ -44,8 +44,9 @@ def fit(
 
     A share of the rows is held out to measure a model of the rest; the model that is saved is learnt from all rows.
 
-    That takes about twice as long as --no-holdout, which measures nothing and saves the same model. A fit out of core
-    holds out nothing; measure it on other rows, by spngp evaluate.
+    That takes about twice as long as --no-holdout, which measures nothing and saves the same model.
+
+    A fit out of core holds out nothing: spngp evaluate measures it on other rows.
     """
     from spngp._support.progress import whole_task
     from spngp.cli.large import check_directory, chosen_engine, fit_large

@@ -147,10 +147,17 @@ def _inputs(dataset: Any, declaration: Any, data: str) -> tuple[list[str], dict[
     declared: dict[str, Any] = dict(declaration.orders_and_parts)
     for name in found.schema.names:
         before, after = head.schema.field(name).type, found.schema.field(name).type
-        was_text, is_text = (pa.types.is_string(of) or pa.types.is_large_string(of) for of in (before, after))
+        was_text, is_text = _holds_text(before), _holds_text(after)
         if was_text and not is_text:
             kind = "dates" if pa.types.is_temporal(after) else "numbers"
             raise ValueError(f"{data}: column {name!r} holds {kind} as text; out of core, store it as {kind}")
-        if is_text and not was_text and not pa.types.is_dictionary(before) and name not in declared:
+        if is_text and not was_text and name not in declared:
             declared[name] = "category"
     return list(found.schema.names), declared
+
+
+def _holds_text(of: Any) -> bool:
+    import pyarrow as pa
+
+    of = of.value_type if pa.types.is_dictionary(of) else of
+    return bool(pa.types.is_string(of) or pa.types.is_large_string(of))

@@ -59,16 +59,25 @@ def target_names(y: Any, inputs: list[str]) -> list[str]:
 
 
 def answers(X: Any, predict: Callable[[Any], list[Array]], ask: dict[str, Any], targets: list[str]) -> Any:
-    """Lazy predictions for a collection: mean, or a tuple, or quantiles."""
-    names = _names(ask)
+    """Lazy predictions for a collection: mean, or a tuple, or quantiles.
+
+    All of them are columns of one lazy table, so a partition is predicted once if they are computed together.
+    """
     levels = ask["quantiles"]
-    columns = targets if levels is None else None
-    if levels is not None and np.ndim(levels):
-        columns = [f"q{level:g}" for level in levels]
-    many = columns is not None and (len(columns) > 1 or levels is not None)
     if levels is not None and len(targets) > 1:
         raise ValueError(f"quantiles of several outputs are not lazy yet, got {len(targets)} outputs; use to_local()")
-    found = [_answer(X, _Nth(predict, i), columns if many else None) for i in range(len(names))]
+    inner = targets if levels is None else [f"q{level:g}" for level in np.atleast_1d(levels)]
+    names = _names(ask)
+    columns = [f"{name}, {one}" for name in names for one in inner]
+    whole = _whole(X, _Columns(predict, columns))
+    alone = len(inner) == 1 and (levels is None or np.ndim(levels) == 0)
+    found = []
+    for i in range(len(names)):
+        own = slice(i * len(inner), (i + 1) * len(inner))
+        if is_frame(X):
+            found.append(whole[columns[own.start]] if alone else whole[columns[own]].rename(columns=_short))
+        else:
+            found.append(whole[:, own.start] if alone else whole[:, own])
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -78,47 +87,39 @@ def _names(ask: dict[str, Any]) -> list[str]:
     return ["mean", *(["std"] if ask["return_std"] else []), *(["low", "high"] if ask["interval"] is not None else [])]
 
 
-def _answer(X: Any, nth: _Nth, columns: list[str] | None) -> Any:
+def _short(column: str) -> str:
+    return column.split(", ", 1)[1]
+
+
+def _whole(X: Any, predicted: _Columns) -> Any:
+    """All columns of the answer, lazily."""
     if is_frame(X):
         import pandas as pd
 
-        empty = (
-            pd.Series(dtype=float)
-            if columns is None
-            else pd.DataFrame({name: pd.Series(dtype=float) for name in columns})
-        )
-        return X.map_partitions(_framed, nth, columns, meta=empty)
+        empty = pd.DataFrame(dict.fromkeys(predicted.names, pd.Series(dtype=float)))
+        return X.map_partitions(_framed, predicted, meta=empty)
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-    if columns is None:
-        return X.map_blocks(_block, nth, dtype=np.float64, drop_axis=1, meta=np.empty(0))
-    return X.map_blocks(
-        _block, nth, len(columns), dtype=np.float64, chunks=(X.chunks[0], (len(columns),)), meta=np.empty((0, 0))
-    )
+    chunks = (X.chunks[0], (len(predicted.names),))
+    return X.map_blocks(predicted, dtype=np.float64, chunks=chunks, meta=np.empty((0, 0)))
 
 
-def _framed(rows: Any, nth: _Nth, columns: list[str] | None) -> Any:
+def _framed(rows: Any, predicted: _Columns) -> Any:
     import pandas as pd
 
-    values = nth(rows)
-    if columns is None:
-        return pd.Series(values.reshape(len(rows)), index=rows.index, dtype=float)
-    return pd.DataFrame(values.reshape(len(rows), len(columns)), index=rows.index, columns=columns, dtype=float)
+    return pd.DataFrame(predicted(rows), index=rows.index, columns=predicted.names)
 
 
-def _block(rows: Any, nth: _Nth, width: int | None = None) -> Array:
-    values = nth(rows)
-    return values.reshape(len(rows)) if width is None else values.reshape(len(rows), width)
+class _Columns:
+    """The arrays of an answer as the columns of one matrix."""
 
-
-class _Nth:
-    """One of the arrays of an answer."""
-
-    def __init__(self, predict: Callable[[Any], list[Array]], place: int) -> None:
-        self._predict, self._place = predict, place
+    def __init__(self, predict: Callable[[Any], list[Array]], names: list[str]) -> None:
+        self._predict, self.names = predict, names
 
     def __call__(self, rows: Any) -> Array:
+        if not len(rows):
+            return np.empty((0, len(self.names)))
         found = self._predict(rows)
-        return found[self._place] if len(rows) else np.empty(0)
+        return np.concatenate([values.reshape(len(rows), -1) for values in found], axis=1)
 
     def __dask_tokenize__(self) -> Any:
-        return (self._predict.__dask_tokenize__(), self._place)  # type: ignore[attr-defined]
+        return (self._predict.__dask_tokenize__(), self.names)  # type: ignore[attr-defined]

@@ -16,7 +16,6 @@ from distributed import Client, LocalCluster, as_completed, get_client
 from spngp.outofcore.work import Summary
 
 _SECONDS = 8.0  # until a scheduler must have answered
-_RETRIES = 3  # of a step that fails for a reason of the machine's
 
 
 class Workers:
@@ -44,9 +43,7 @@ class Workers:
         path = self._directory / f"step-{secrets.token_hex(6)}.pickle"
         path.write_bytes(pickle.dumps(step))
         name = getattr(getattr(step, "args", [None, step])[1], "__name__", "step")
-        tasks = self._client.map(
-            _do, [str(path)] * len(items), items, key=f"spngp-{name}-{path.stem[5:]}", pure=False, retries=_RETRIES
-        )
+        tasks = self._client.map(_do, [str(path)] * len(items), items, key=f"spngp-{name}-{path.stem[5:]}", pure=False)
         try:
             for task in as_completed(tasks):
                 task.result()
@@ -62,7 +59,7 @@ class Workers:
 
     def compute(self, tasks: Sequence[Any]) -> None:
         """Compute delayed tasks, whose results are nothing."""
-        futures = self._client.compute(list(tasks), retries=_RETRIES)
+        futures = self._client.compute(list(tasks))
         try:
             for future in as_completed(futures):
                 future.result()

@@ -24,6 +24,7 @@ from spngp.io import load
 from spngp.io.shards import directory_of
 from spngp.outofcore.fitting import Job, fit
 from spngp.outofcore.pieces import write_table
+from spngp.outofcore.spill import removed
 
 
 class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
@@ -88,7 +89,7 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
             fit(self._model, job, workers)
             shutil.rmtree(home / "input", ignore_errors=True)
         except BaseException:
-            shutil.rmtree(home, ignore_errors=True)
+            removed(home)
             raise
         self.path_, self.targets_ = home / "model", targets
         if given is None:
@@ -168,10 +169,7 @@ class _Predictor:
         self._path, self._ask = path, ask
 
     def __call__(self, rows: Any) -> list[Array]:
-        model = _opened(self._path)
-        if not len(rows):
-            return [np.empty((0,))]
-        found = model.predict(rows, **self._ask)
+        found = _opened(self._path).predict(rows, **self._ask)
         return list(found) if isinstance(found, tuple) else [found]
 
     def __dask_tokenize__(self) -> Any:

@@ -42,7 +42,7 @@ def shard_path(directory: str | os.PathLike[str], cell: int) -> Path:
 
 def write_network(path: Path, network: Node, X: Array, Y: Array, units: Units) -> None:
     """Write a network whose leaves have seen rows of X and Y, which are in the units of the user."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     write_object(path, network, Lean(Rows(X, Y, units)))
 
 
@@ -53,7 +53,7 @@ def read_network(path: Path) -> Node:
 
 def write_cell(path: Path, tree: CellTree, networks: Sequence[Node], X: Array, Y: Array, units: Units) -> int:
     """Write a shard: the regions of a cell, whose leaves have seen rows of X and Y; returns its bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     write_parts(path, [[tree.axes, tree.at, tree.children], *networks], Lean(Rows(X, Y, units)))
     return path.stat().st_size
 

@@ -41,7 +41,7 @@ from spngp.outofcore.finishing import finished
 from spngp.outofcore.halos import exchange, measure_reach
 from spngp.outofcore.pieces import Piece, pieces_of
 from spngp.outofcore.reading import inputs_of, outputs_of, route, share_of, take_sample
-from spngp.outofcore.spill import aside
+from spngp.outofcore.spill import aside, removed
 from spngp.outofcore.work import Engine, Frame, LeafTable, Step, Summary, Work, run
 from spngp.structure import Region
 from spngp.structure.cells import CellTree
@@ -112,7 +112,7 @@ def fit(model: SPNGPRegressor, job: Job, engine: Engine) -> SPNGPRegressor:
             return _fitted(model, job, engine, work, pieces, seed, progress)
     except Exception as error:
         if _is_final(error):
-            shutil.rmtree(work.directory, ignore_errors=True)
+            removed(work.directory)
         raise
 
 

@@ -21,7 +21,7 @@ from spngp.estimators.elsewhere import checked_rows, completed_rows, predicted, 
 from spngp.learning.sharded import Sharded
 from spngp.outofcore.spill import grouped, matrix, numbered, read_group, write_groups
 
-_ROWS = 100_000  # of a cell that are predicted at once
+_ROWS = 50_000  # of a cell that are predicted at once, about
 
 
 def predictions(
@@ -48,10 +48,12 @@ def predictions(
     try:
         n_batches, whole = _route(model, sharded, batches, answer, work)
         cells = [cell for cell in range(sharded.rows.size) if (work / f"count-{cell}").exists()]
+        found: list[list[Path]] = [[] for _ in range(n_batches)]  # files with answers for each batch
         for cell in cells:
-            _predict_cell(model, cell, n_batches, answer, work)
+            for number, path in enumerate(_predict_cell(model, cell, n_batches, answer, work)):
+                found[number].append(path)
         for number in range(n_batches):
-            yield _gathered(number, cells, whole[number], work)
+            yield _gathered(number, found[number], whole[number])
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -89,21 +91,28 @@ def _of_incomplete(
 
 def _predict_cell(
     model: SPNGPRegressor, cell: int, n_batches: int, answer: Callable[[Any], dict[str, Array]], work: Path
-) -> None:
-    """Answer all rows of a cell, and write the answers by batch."""
-    parts = [read_group(work / f"batch-{number:06d}.arrow", cell) for number in range(n_batches)]
-    d = len(parts[0]) - 1
-    X = np.concatenate([matrix(part, "x", d) for part in parts])
-    found = [answer(predicted(model, X[start : start + _ROWS])) for start in range(0, X.shape[0], _ROWS)]
-    columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
-    offsets = np.concatenate([[0], np.cumsum([part["row"].size for part in parts])])
-    columns["row"] = np.concatenate([part["row"] for part in parts])
-    write_groups(work / f"cell-{cell:06d}.arrow", columns, offsets)
+) -> list[Path]:
+    """Answer all rows of a cell, some batches at a time; for each batch, the file that its answers are in."""
+    paths: list[Path] = []
+    while len(paths) < n_batches:
+        first, n_rows = len(paths), 0
+        parts: list[dict[str, Any]] = []
+        while first + len(parts) < n_batches and (not parts or n_rows < _ROWS):
+            parts.append(read_group(work / f"batch-{first + len(parts):06d}.arrow", cell))
+            n_rows += parts[-1]["row"].size
+        path = work / f"cell-{cell:06d}-{first:06d}.arrow"
+        if n_rows:
+            X = np.concatenate([matrix(part, "x", len(part) - 1) for part in parts])
+            columns = answer(predicted(model, X))
+            offsets = np.concatenate([np.zeros(first + 1), np.cumsum([part["row"].size for part in parts])])
+            write_groups(path, {**columns, "row": np.concatenate([part["row"] for part in parts])}, offsets)
+        paths += [path] * len(parts)
+    return paths
 
 
-def _gathered(number: int, cells: list[int], at_once: dict[str, Any], work: Path) -> dict[str, Array]:
+def _gathered(number: int, paths: list[Path], at_once: dict[str, Any]) -> dict[str, Array]:
     """The answers for a batch, in the order of its rows."""
-    parts = [read_group(work / f"cell-{cell:06d}.arrow", number) for cell in cells]
+    parts = [read_group(path, number) for path in paths if path.exists()]
     parts = [part for part in (*parts, at_once) if part["row"].size]
     if not parts:
         return {}

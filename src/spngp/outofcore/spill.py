@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,15 +17,17 @@ import pyarrow as pa
 from spngp._support.types import Array, Indices
 
 _OFFSETS = b"offsets"
+_TRIES, _WAIT = 50, 0.1  # to remove a directory; seconds between
 
 
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
     """A name beside ``path``, renamed to it if the ``with`` statement ends without an error.
 
-    A spill file need not outlive the machine, so nothing is flushed to the disk.
+    A spill file need not outlive the machine, so nothing is flushed to the disk. If the directory above the folder that
+    it is in has been removed, whoever still writes gets an error and leaves nothing.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         yield temporary
@@ -31,6 +35,15 @@ def aside(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def removed(directory: Path) -> None:
+    """Remove a directory, in which some may still write for a while."""
+    for _ in range(_TRIES):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not directory.exists():
+            return
+        time.sleep(_WAIT)
 
 
 def write_groups(path: Path, columns: Mapping[str, Any], offsets: Indices) -> None:
