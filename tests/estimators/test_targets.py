@@ -7,6 +7,7 @@ from sklearn.preprocessing import PowerTransformer
 
 import spngp
 from spngp import GPRegressor, SPNGPRegressor, metrics
+from spngp.estimators.targets import transforms_for
 from spngp.kernels import SquaredExponential
 from spngp.transformed import Log, TransformedMixture, Unchanged
 
@@ -119,3 +120,28 @@ def test_values_that_have_no_logarithm():
         small(target="log").fit(X[:11], y[:11], y_variance=1.0)
     with pytest.raises(ValueError, match=r"^predict_cov goes without a target"):
         model.predict_cov(X)
+
+
+def test_prices_in_cents_do_not_raise_the_mean():
+    """Outputs in doubt widen the shape of the noise; on the scale of a logarithm that must not move the mean."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 1))
+    y = np.exp(5 + X[:, 0] + 0.1 * rng.standard_normal(200))
+    wrong = rng.choice(200, 4, replace=False)
+    y[wrong] *= 100
+    model = SPNGPRegressor(SquaredExponential(2.0, 4.0), target="log", random_state=0).fit(X, y)
+    assert set(wrong) <= set(model.outliers_[:, 0])
+    np.testing.assert_allclose(model.predict(X), np.exp(5 + X[:, 0]), rtol=0.1)
+
+
+def test_errors_do_not_choose_the_scale():
+    """On the scale of y itself, prices of next to nothing are no surprise; on that of the logarithm they are errors."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (200, 2))
+    y = np.exp(8 + 0.7 * X[:, 0] + 0.1 * rng.standard_normal(200))
+    y[:3] *= 0.001
+    assert isinstance(transforms_for("auto", X, y[:, np.newaxis], "")[0], Log)
+    order = rng.permutation(200)
+    assert isinstance(transforms_for("auto", X[order], y[order, np.newaxis], "")[0], Log)
+    even = 20 + 3 * X[:, :1] + rng.standard_normal((200, 1))
+    assert isinstance(transforms_for("auto", X, even, "")[0], Unchanged)

@@ -217,9 +217,8 @@ def _mixture(*parts: Array) -> GaussianMixture:
 
 
 def plain_mixture_of(found: Components, latent: bool) -> GaussianMixture:
-    """A mixture of the same mean and variance as that of :func:`mixture_of`, whose noise is Gaussian."""
-    widths = np.array([shape.variance for shape in found.shapes])[found.noise_shapes]
-    noise = 0.0 if latent else found.noise_variances * widths
+    """The same with Gaussian noise of the variance that the GPs learnt: without outputs in doubt and surprises."""
+    noise = 0.0 if latent else found.noise_variances
     return _mixture(found.log_weights, found.means, found.latent_variances + noise)
 
 

@@ -30,8 +30,8 @@ class TransformedMixture:
     transforms : tuple of Transform
         One per output if the last axis of the mixtures runs over outputs, else one.
     plain : GaussianMixture, optional
-        The mixture that mean and variance are taken from: one whose noise is Gaussian with the variance of the noise's
-        shape. Rare wide parts of a shape leave the mean of a Gaussian mixture as it is, but one at twenty standard
+        The mixture that mean and variance are taken from: one whose noise is Gaussian, as the GPs learnt it from sound
+        outputs. Rare wide parts of a shape leave the mean of a Gaussian mixture as it is, but one at twenty standard
         deviations of a logarithm would decide the mean alone.
     by_output : bool
         Whether the last axis runs over outputs.
