@@ -12,7 +12,6 @@ that all share. Workers take the next step when they are free, and stages wait f
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import json
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+import reporting
 from spngp.learning.defaults import overlap
 
 MEASURED = Path(__file__).parent / "results" / "outofcore_stages.json"
@@ -103,7 +103,7 @@ def simulated(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000_000)
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("--worker-speed", type=float, default=1.25, help="gigabytes a second of each (10 Gbit/s)")
@@ -127,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import shutil
 import subprocess
@@ -24,6 +23,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+import reporting
 
 INPUTS = 8
 
@@ -164,7 +165,7 @@ def difference(folder: Path, engine: str, other: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", default="200000")
     parser.add_argument("--engines", default="memory,outofcore,dask")
     parser.add_argument("--jobs", type=int, default=2)
@@ -189,7 +190,8 @@ def main() -> None:
             passed += [f"--options={arguments.options}"]
             passed += [] if arguments.memory_limit is None else ["--memory-limit", str(arguments.memory_limit)]
             command = [sys.executable, __file__, *passed]
-            result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[-1])
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()
+            result = json.loads(next(line for line in printed if line.startswith(b"{")))
             result |= scores(folder, engine)
             if found:
                 result["largest difference"] = difference(folder, engine, engines[0])
@@ -205,5 +207,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    main()
+    reporting.run(main)

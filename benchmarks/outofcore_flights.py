@@ -5,7 +5,6 @@ python benchmarks/outofcore_flights.py --rows 20000            # needs the PyPI 
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
@@ -13,12 +12,13 @@ import pandas as pd
 import pyarrow as pa
 
 import flights
+import reporting
 from same_structure import fitted_in_memory
 from spngp import SPNGPRegressor
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", type=int, help="so many at random; by default all")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--max-leaf-size", type=int, default=500)
@@ -58,4 +58,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

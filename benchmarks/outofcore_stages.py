@@ -7,13 +7,13 @@ The figures are the ground of ``docs/scaling.md`` and of ``benchmarks/cluster_si
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import reporting
 from outofcore import INPUTS, written
 from spngp import SPNGPRegressor
 from spngp.outofcore import Job, fit
@@ -48,7 +48,7 @@ def _bytes(path: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = reporting.parser(__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--sampled", type=int, default=1_000_000)
     parser.add_argument("--save")
@@ -97,4 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    reporting.run(main)

@@ -17,7 +17,8 @@ from typing import Any
 import reporting
 from spngp import SPNGPRegressor
 from spngp.datasets import regional
-from spngp.learning import doubt, flow, learnt, tied
+from spngp.learning import doubt, flow, ground, learnt, tied
+from spngp.learning import regional as by_regions
 from spngp.network import conditioning
 from spngp.structure.strategies import Compact
 
@@ -25,9 +26,9 @@ STAGES: list[tuple[ModuleType | type, str, str]] = [
     (Compact, "regions", "cutting"),
     (tied, "fit", "tied parameters"),
     (tied, "search", "search for what they missed"),
-    (flow, "cut_by_noise", "cuts by noise"),
-    (flow, "curvatures_of", "curvature"),
-    (flow, "learn_experts", "experts"),
+    (ground, "cut_by_noise", "cuts by noise"),
+    (ground, "curvatures_of", "curvature"),
+    (by_regions, "learn_experts", "experts"),
     (conditioning, "condition", "evidence of own rows"),
     (doubt, "outliers", "outliers"),
     (learnt, "NearestContext", "context: index"),

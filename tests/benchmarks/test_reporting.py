@@ -11,7 +11,7 @@ import pytest
 from spngp.experiments.origin import origin_text
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.name != "reporting.py")
+SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.stem not in ("reporting", "same_structure"))
 
 
 def run(name, *arguments):

@@ -19,7 +19,7 @@ from spngp import datasets
 from spngp._linalg import compiled as _compiled
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "reporting")
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("reporting", "same_structure"))
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="scripts run in forked processes"),
@@ -64,6 +64,15 @@ RUNS = {
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
     "messy_tables": [Run("--rows 90 --seeds 1 --tables clinic", r"clinic \| \d+ \| 0 \| \d")],
     "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d")],
+    "cluster_simulator": [Run("--rows 10000000 --workers 2", r"10,000,000 rows(.*\n)*.*\| all \| \| \d")],
+    "outofcore": [
+        Run(
+            "--rows 1500 --engines memory,outofcore --jobs 1 --predict 50 --options=--max-leaf-size=100",
+            r"1,500 rows, outofcore(.*\n)*  largest difference: \d",
+        )
+    ],
+    "outofcore_flights": [],  # a cluster; tests/dask_engine has one
+    "outofcore_stages": [],  # toy sizes are too few rows to be fitted out of core; tests/outofcore fits more
     "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],

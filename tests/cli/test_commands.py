@@ -22,6 +22,7 @@ import pytest
 import spngp
 from command_line import QUICK, ok, refused
 from spngp import metrics
+from spngp.io import SCHEMA
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +350,10 @@ BAD_MODELS = {
     "flipped at the start": (lambda whole: flipped(whole, 300), "damaged"),
     "flipped in the middle": (lambda whole: flipped(whole, len(whole) // 2), "damaged"),
     "flipped at the end": (lambda whole: flipped(whole, len(whole) - 3), "damaged"),
-    "later": (lambda whole: whole.replace(b'\\"schema\\": 3', b'\\"schema\\": 9'), "later version of spngp (schema 9"),
+    "later": (
+        lambda whole: whole.replace(b'\\"schema\\": %d' % SCHEMA, b'\\"schema\\": 9'),
+        "later version of spngp (schema 9",
+    ),
     "zip": (lambda whole: _zip(), "is a zip archive"),
     "pickle": (lambda whole: pickle.dumps(list(range(99))), "is a pickle"),
     "table": (lambda whole: b"a,b,y\n1,2,3\n4,5,6\n", "is not a spngp model"),
