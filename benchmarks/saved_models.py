@@ -57,6 +57,9 @@ def array_bytes(model: SPNGPRegressor) -> int:
     return sum(arrays.values()) + model._learnt.X.nbytes + model._learnt.Y.nbytes
 
 
+ROWS = 3_000  # of 11 inputs
+
+
 def main() -> None:
     train, test = datasets.load("kin40k").classic_split()
     kin40k = train.X, train.Y[:, 0], test.X[:2_000]
@@ -66,7 +69,7 @@ def main() -> None:
     outputs = wave + 10 * friedman[:, 3] + 5 * friedman[:, 4] + rng.standard_normal(5_000)
     small = SPNGPRegressor(max_leaf_size=8, overlap=1.0, hyperparameters="fixed")
     cases = {
-        "3,000 x 11, defaults": (SPNGPRegressor(random_state=0), friedman[:3_000], outputs[:3_000], friedman[3_000:]),
+        f"{ROWS:,} x 11, defaults": (SPNGPRegressor(random_state=0), friedman[:ROWS], outputs[:ROWS], friedman[3_000:]),
         "Kin40K, defaults": (SPNGPRegressor(random_state=0), *kin40k),
         "8 rows a leaf": (small, *kin40k),
     }

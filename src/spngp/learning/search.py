@@ -56,9 +56,10 @@ class Alternatives:
     gps: list[ExactGP]
     labels: list[str]
 
-    def only(self, kept: Indices) -> Alternatives:
+    def only(self, kept: Sequence[int] | Indices) -> Alternatives:
         """Some of the kernels."""
-        return Alternatives(*([part[j] for j in kept] for part in (self.starts, self.gps, self.labels)))
+        starts, gps = ([part[j] for j in kept] for part in (self.starts, self.gps))
+        return Alternatives(starts, gps, [self.labels[j] for j in kept])
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
+from spngp.learning.parts import parts_of
 from spngp.learning.plan import Plan
 from spngp.learning.plausible import needed, plausible
 from spngp.learning.restarts import better_of, sums_from_parts
@@ -72,6 +73,8 @@ def learn_tied(
     known = [Alternatives(list(starts), list(starts), list(plan.labels)) for starts in plan.templates]
     scales = metric([own.gps for own in known], plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
+    if plan.searches and regions.is_leaf:  # single kernels of such sets are settings that are averaged over
+        known = [own.only([j for j, gp in enumerate(own.gps) if len(parts_of(gp)) > 1]) for own in known]
     sampled: list[Indices] = []
     left: dict[int, list[Finding]] = {}
     stages = _stages(plan, regions)
