@@ -23,7 +23,7 @@ def test_predictions_do_not_depend_on_what_is_kept(overlap):
     X, y = rows(900)
     options = {"max_leaf_size": 150, "overlap": overlap, "random_state": 0, "hyperparameters": "tied"}
     plenty, scarce = (
-        SPNGPRegressor(memory_limit=limit, **options).fit(X, y) for limit in (1.0, 0.0007 * (1 + overlap) ** 2)
+        SPNGPRegressor(memory_limit=limit, **options).fit(X, y) for limit in (1.0, 0.001 * (1 + overlap) ** 2)
     )
     assert all(factors(plenty))
     assert 0 < sum(factors(scarce)) < len(factors(scarce))

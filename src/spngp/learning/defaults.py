@@ -26,7 +26,6 @@ LENGTH_SCALE_BOUNDS = (1e-3, 1e3)  # standard deviations of the input
 # Where length-scales of codes begin, which are one apart or equal: levels differ in the slow part, and share the fast.
 SLOW_OF_LEVELS, FAST_OF_LEVELS = 0.7, 3.0
 VARIANCE_BOUNDS = (1e-4, 1e3)  # variances of the output
-SINGLE_KERNELS_FROM = 1000  # training rows
 
 
 def _length_scale(d: int, factor: float, levels: tuple[int, ...] = (), of_levels: float = 1.0) -> Parameter:
@@ -38,11 +37,10 @@ def _length_scale(d: int, factor: float, levels: tuple[int, ...] = (), of_levels
     return Parameter(scales, LENGTH_SCALE_BOUNDS)
 
 
-def default_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0) -> list[Kernel]:
-    """The kernels that a model with ``kernels=None`` chooses from, for d standardised inputs.
+def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
+    """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs.
 
     ``levels`` has for each input of codes the number of its levels, 0 for numbers; it is empty if all are numbers.
-    Single kernels are among them from 1,000 rows on. Sets of fewer rows get them as settings to be averaged over.
     """
 
     def variance(value: float) -> Parameter:
@@ -50,15 +48,10 @@ def default_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0) -> li
 
     slow = _length_scale(d, 2.0, levels, SLOW_OF_LEVELS)
     fast = _length_scale(d, 0.7, levels, FAST_OF_LEVELS)
-    sums: list[Kernel] = [
+    return [
         SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
         Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
     ]
-    if n_rows < SINGLE_KERNELS_FROM:
-        return sums
-    alone = _length_scale(d, 1.0, levels)
-    rougher = [Matern(nu, alone, variance(1.0), levels) for nu in (1.5, 0.5)]
-    return [*sums, SquaredExponential(alone, variance(1.0), levels), *rougher]
 
 
 def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:
@@ -116,8 +109,8 @@ def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
     return min(OVERLAP, max(LEAST_OVERLAP, seen / own_rows - 1.0))
 
 
-def traditional_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0) -> list[Kernel]:
-    """The kernel of a single GP with ``kernel=None``, for d standardised inputs; arguments as in default kernels."""
+def traditional_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
+    """The kernel of a single GP with ``kernel=None``, for d standardised inputs; ``levels`` as in default kernels."""
     return [SquaredExponential(_length_scale(d, 1.0, levels), Parameter(1.0, VARIANCE_BOUNDS), levels)]
 
 

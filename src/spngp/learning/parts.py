@@ -14,7 +14,6 @@ from spngp.learning.structure_left import Finding
 
 _LONG = 6.0  # length-scales of a further part along all other inputs, in units of √d: all but irrelevant
 _ROUGHER = 2.0  # times the length-scale: there a Matérn-1/2 varies about as much as a smoother kernel in one
-_SHORT, _SMALL = 0.35, 0.1  # length-scales and variance of a second part, relative to those of the first
 _LEAST_LEFT = 0.1  # of the noise, when a further part begins to explain the rest
 
 
@@ -64,21 +63,6 @@ def without_part(gp: ExactGP, index: int) -> ExactGP:
     """All parts but one."""
     parts = parts_of(gp)
     return _of_parts(gp, parts[:index] + parts[index + 1 :])
-
-
-def with_short_part(gp: ExactGP) -> ExactGP:
-    """A single kernel with a second part of its kind that varies less and faster."""
-    (single,) = parts_of(gp)
-    scales = _SHORT * np.atleast_1d(single.length_scale)
-    nu = single.nu if isinstance(single, Matern) else None
-    return _of_parts(gp, [single, _part(nu, scales, _SMALL * single.variance, levels_of(gp))])
-
-
-def smoothness(kernel: Kernel) -> float | None:
-    """The nu of a Matérn kernel, infinity for the squared exponential, None for any other."""
-    if isinstance(kernel, Matern):
-        return kernel.nu
-    return np.inf if isinstance(kernel, SquaredExponential) else None
 
 
 def _part(nu: float | None, scales: Array, variance: float, levels: tuple[int, ...]) -> Kernel:

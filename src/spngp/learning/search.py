@@ -16,7 +16,6 @@ import numpy as np
 
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
-from spngp._support.types import Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
@@ -55,11 +54,6 @@ class Alternatives:
     starts: list[ExactGP]
     gps: list[ExactGP]
     labels: list[str]
-
-    def only(self, kept: Sequence[int] | Indices) -> Alternatives:
-        """Some of the kernels."""
-        starts, gps = ([part[j] for j in kept] for part in (self.starts, self.gps))
-        return Alternatives(starts, gps, [self.labels[j] for j in kept])
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,7 @@ from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
-from spngp.learning.parts import parts_of
 from spngp.learning.plan import Plan
-from spngp.learning.plausible import needed, plausible
-from spngp.learning.restarts import better_of, sums_from_parts
 from spngp.learning.search import Alternatives, SearchEffort, evenly, fit, search
 from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
@@ -29,9 +26,6 @@ from spngp.structure import Region, leaf_regions
 _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after the first stage
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
-_EVALUATIONS_FROM_PARTS = 40  # of a sum that begins anew from one of its parts
-# Kernels that are kept after the first stage, later and at last: how far behind the best, in nats a row, and how many.
-_KEPT = ((0.15, 3), (0.05, 2), (0.02, 2))
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
 
 # Given the root region: groups of rows to learn from.
@@ -73,56 +67,25 @@ def learn_tied(
     known = [Alternatives(list(starts), list(starts), list(plan.labels)) for starts in plan.templates]
     scales = metric([own.gps for own in known], plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
-    if plan.searches and regions.is_leaf:  # single kernels of such sets are settings that are averaged over
-        known = [own.only([j for j, gp in enumerate(own.gps) if len(parts_of(gp)) > 1]) for own in known]
     sampled: list[Indices] = []
     left: dict[int, list[Finding]] = {}
     stages = _stages(plan, regions)
     for i, (sample, evaluations) in enumerate(stages):
         progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
-        last = i == len(stages) - 1
         for k in range(len(known)):
             blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
-            if not blocks:
-                continue
-            judges = _judges(X, Y, k, blocks, plan, copy.deepcopy(rng))
-            before = known[k]
-            known[k] = fit(before, blocks, evaluations, plan, convergence, regions.is_leaf)
-            if plan.searches and judges is not blocks:
-                others = blocks_of(sample(regions, copy.deepcopy(rng)), X, Y[:, k], plan.variances_of(k))
-                known[k] = _found_otherwise(known[k], before, blocks, others, judges, evaluations, plan, convergence)
-            if plan.searches and (i == 0 or last):
+            known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
+            if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
+                judges = _judges(X, Y, k, blocks, plan, copy.deepcopy(rng))
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
-            if plan.searches and not regions.is_leaf:
-                known[k] = plausible(known[k], judges, *_KEPT[2 if last else min(i, 1)], plan.n_jobs)
-                known[k] = needed(known[k], judges, plan.n_jobs) if last else known[k]
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads)
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
-
-
-def _found_otherwise(
-    found: Alternatives,
-    before: Alternatives,
-    blocks: Sequence[Block],
-    others: Sequence[Block],
-    judges: Sequence[Block],
-    evaluations: int,
-    plan: Plan,
-    convergence: Convergence,
-) -> Alternatives:
-    """The best on ``judges`` of what was found on a subset, on another one, and from kernels that sums contain."""
-    again = fit(before, others, evaluations, plan, convergence, False)
-    found = better_of(found, again, judges, plan.n_jobs)
-    begun = sums_from_parts(found, judges, plan.n_jobs)
-    if begun is found:
-        return found
-    return better_of(found, fit(begun, blocks, _EVALUATIONS_FROM_PARTS, plan, convergence, False), judges, plan.n_jobs)
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
