@@ -143,6 +143,18 @@ def components(root: Node, X: Array, n_jobs: int | None) -> Components:
     return gathered(routed.rows, routed.columns, routed.log_weights, routed.shape, noise, predict, n_jobs)
 
 
+def _empty(shape: tuple[int, int, int], shapes: tuple[NoiseShape, ...]) -> Components:
+    """Components to be filled in, all of whose places are empty."""
+    return Components(
+        log_weights=np.full(shape, -np.inf),
+        means=np.zeros(shape),
+        latent_variances=np.ones(shape),
+        noise_variances=np.zeros(shape),
+        noise_shapes=np.zeros(shape, dtype=np.intp),
+        shapes=shapes,
+    )
+
+
 def gathered(
     rows: Sequence[Indices],
     columns: Sequence[int],
@@ -160,14 +172,7 @@ def gathered(
     slots = _slots(rows, columns, shape)
     filled = (*shape, _most(slots))
     shapes = {shape: k for k, shape in enumerate(dict.fromkeys(noise_shape for _, noise_shape in noise))}
-    found = Components(
-        log_weights=np.full(filled, -np.inf),
-        means=np.zeros(filled),
-        latent_variances=np.ones(filled),
-        noise_variances=np.zeros(filled),
-        noise_shapes=np.zeros(filled, dtype=np.intp),
-        shapes=tuple(shapes) or (GAUSSIAN,),
-    )
+    found = _empty(filled, tuple(shapes) or (GAUSSIAN,))
 
     def predict_leaf(i: int) -> None:
         where = (rows[i], columns[i], slots[i])
@@ -185,14 +190,7 @@ def joined(parts: Sequence[tuple[Indices, Components]]) -> Components:
     shapes = {shape: k for k, shape in enumerate(dict.fromkeys(shape for _, part in parts for shape in part.shapes))}
     n_rows = sum(rows.size for rows, _ in parts)
     filled = (n_rows, parts[0][1].means.shape[1], max(part.means.shape[2] for _, part in parts))
-    found = Components(
-        log_weights=np.full(filled, -np.inf),
-        means=np.zeros(filled),
-        latent_variances=np.ones(filled),
-        noise_variances=np.zeros(filled),
-        noise_shapes=np.zeros(filled, dtype=np.intp),
-        shapes=tuple(shapes),
-    )
+    found = _empty(filled, tuple(shapes))
     for rows, part in parts:
         places = slice(0, part.means.shape[2])
         for whole, own in zip(found[:4], part[:4], strict=True):
