@@ -140,7 +140,7 @@ def _inputs(dataset: Any, declaration: Any, data: str) -> tuple[list[str], dict[
     from spngp.tables.schema import learn_table
     from spngp.tables.values import Reader
 
-    head = dataset.head(_ROWS_LOOKED_AT)
+    head = _head(dataset)
     found, guessed = learn_table(declaration, head, Reader(data, "."))
     if guessed:
         note(f"spngp: {data}: guessed {options(guessed)}")
@@ -154,6 +154,19 @@ def _inputs(dataset: Any, declaration: Any, data: str) -> tuple[list[str], dict[
         if is_text and not was_text and name not in declared:
             declared[name] = "category"
     return list(found.schema.names), declared
+
+
+def _head(dataset: Any) -> Any:
+    """The first rows; an error names a partition among them whose columns are of other kinds."""
+    import pyarrow as pa
+
+    from spngp.outofcore.pieces import pieces_of
+
+    try:
+        return dataset.head(_ROWS_LOOKED_AT)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        pieces_of(dataset, dataset.schema.names)
+        raise
 
 
 def _holds_text(of: Any) -> bool:

@@ -74,9 +74,13 @@ class NetworkModel(Regressor):
             X = super()._checked_inputs(X, reset=True)
             self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
             return X
-        named = as_table(X) is not None and hasattr(self, "feature_names_in_")
+        table = as_table(X)
+        named = table is not None and hasattr(self, "feature_names_in_")
         if self.columns_.is_plain and named:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            # to look at an Arrow table, scikit-learn first loads a library, for longer than a row takes to be predicted
+            as_learnt = table is not None and table.names == list(self.feature_names_in_) and not hasattr(X, "iloc")
+            if not as_learnt:
+                validate_data(self, X, reset=False, skip_check_array=True)
         elif self.columns_.is_plain:
             return super()._checked_inputs(X, reset=False)
         return encoded(X, self.columns_, complete=y is not None)

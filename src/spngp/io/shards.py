@@ -14,9 +14,10 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spngp._support.memory import GIGABYTE, default_limit
+from spngp._support.threads import blas_libraries
 from spngp._support.types import Array
 from spngp.estimators.elsewhere import sharded_of, with_shelf
 from spngp.io.classes import ESTIMATORS
@@ -28,6 +29,8 @@ from spngp.learning.sharded import Sharded
 from spngp.network import Node
 from spngp.network.units import Units
 from spngp.structure.cells import CellTree
+
+M = TypeVar("M")
 
 MODEL = "model.spngp"  # about the model; whoever finds it finds a whole model
 _SHARDS = "shards"
@@ -183,6 +186,14 @@ def directory_of(model: Any) -> Directory:
     return sharded.shelf
 
 
+def one_shard_at_a_time(model: M) -> M:
+    """The same model in shards, of which it keeps the last one open and no other."""
+    directory = directory_of(model)
+    shelf = Directory(directory.path, limit=0.0)
+    shelf.kept_by(directory)  # with which temporary shards would go
+    return with_shelf(model, shelf)
+
+
 def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model in shards to another directory, whole or not at all."""
     sharded, source = sharded_of(model), directory_of(model).path
@@ -207,6 +218,7 @@ def load_directory(path: str | os.PathLike[str], *, verify: bool = False) -> Any
         raise ModelFileError(f"{manifest} is not that of a model in shards")
     if verify:
         check_shards(path, sharded)
+    blas_libraries()  # found now, so that the first row need not wait for it
     limit = getattr(model, "memory_limit", None)
     return with_shelf(model, Directory(path, _SHARE * (default_limit() if limit is None else float(limit))))
 
