@@ -19,7 +19,8 @@ from spngp.structure.cells import CellTree
 
 def fitted_in_memory(model: SPNGPRegressor, X, y, sample: np.ndarray, rows_of_a_cell: float) -> SPNGPRegressor:
     """The model of all rows, with columns, units, tied parameters and the first cuts from the rows ``sample``."""
-    some_X, some_Y = describe(model, X.take(sample), np.asarray(y)[sample])
+    some_X, some_Y = describe(model, X.take(sample), np.asarray(y)[sample]), np.asarray(y)[sample]
+    some_Y = some_Y.reshape(sample.size, -1)
     order = canonical_order(some_X, some_Y)
     some_X, some_Y = some_X[order], some_Y[order]
     n = len(y)

@@ -25,6 +25,7 @@ from spngp.estimators.planning import Request
 from spngp.estimators.table_inputs import dense, described, encoded
 from spngp.estimators.targets import check_target, log_slopes, transformed, transforms_for
 from spngp.learning import Learnt
+from spngp.learning.sharded import Sharded
 from spngp.network import Node, prediction
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
@@ -309,6 +310,8 @@ class NetworkModel(Regressor):
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
         self._must_be_fitted()
         now = self._snapshot()
+        if isinstance(now._learnt, Sharded):
+            return now._learnt.in_doubt.copy()
         rows, outputs = present.doubted_of(now._learnt)
         found = np.stack([now.row_numbers_[rows], outputs], axis=1)
         return np.unique(found, axis=0) if hasattr(now, "row_repeats_") else found
@@ -334,7 +337,7 @@ class NetworkModel(Regressor):
         """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
         self._must_be_fitted()
         evidence = present.log_evidence_of(self._learnt)
-        if self._is_transformed:
+        if self._is_transformed and not isinstance(self._learnt, Sharded):
             Y = self.y_train_.reshape(-1, self.n_outputs_)
             evidence += log_slopes(self.targets_, Y, present.shares_of(self._learnt))
         return evidence
