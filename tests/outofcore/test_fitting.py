@@ -76,7 +76,7 @@ def test_categories_gaps_and_dates_as_in_memory(tmp_path):
 
 
 def test_a_logarithmic_scale_as_in_memory(tmp_path):
-    rows = table(1500)
+    rows = table(1500, outliers=20)  # some of them among the rows that tied parameters are learnt from
     X, y = rows.select(names(rows, "x")), np.exp(rows["y0"].to_numpy())
     log = model(kernels=KERNEL, target="log")
     out = in_shards(X.append_column("y0", pa.array(y)), tmp_path, log)
@@ -86,7 +86,7 @@ def test_a_logarithmic_scale_as_in_memory(tmp_path):
 
 @pytest.mark.parametrize("weights", ["whole", "fractions", None])
 def test_weights_and_known_variances_as_in_memory(tmp_path, weights):
-    rng, rows = np.random.default_rng(5), table(1500)
+    rng, rows = np.random.default_rng(5), table(1500, outliers=20)
     X, y = rows.select(names(rows, "x")), rows["y0"].to_numpy()
     given, columns = {}, {}
     if weights is not None:
@@ -103,7 +103,7 @@ def test_weights_and_known_variances_as_in_memory(tmp_path, weights):
 
 
 def test_without_context_and_with_tied_parameters(tmp_path):
-    rows = table(2000)
+    rows = table(2000, outliers=20)  # as above
     X = rows.select(names(rows, "x"))
     for i, changes in enumerate([{"overlap": 0.0, "kernels": KERNEL}, {"hyperparameters": "tied", "kernels": KERNEL}]):
         (tmp_path / str(i)).mkdir()

@@ -104,6 +104,7 @@ def learn_cell(work: Work, cell: int) -> Summary:
             *(tied, W, Z, own_noise, frame.ground.curvatures, plan, rng, Convergence(), Progress(False)),
             doubts=plan.doubts_outliers and plan.hyperparameters != "fixed",
             part=True,
+            again=frame.again,
         )
         prior = prior_of(regions, found.experts, plan)
         own = conditioning.condition(

@@ -36,6 +36,8 @@ from spngp.gp.optimisation import Convergence
 from spngp.learning.doubt import noise_beyond_reach, without_doubted
 from spngp.learning.ground import Ground, lay_ground
 from spngp.learning.proportion import most_errors
+from spngp.learning.regional import tied_again
+from spngp.learning.tied import Tied
 from spngp.outofcore.cells import learn_cell, see_around
 from spngp.outofcore.facts import Facts
 from spngp.outofcore.finishing import finished
@@ -214,6 +216,11 @@ def _laid(
     convergence.warn()
     if ground.tied.regions.is_leaf:
         raise ValueError(f"{n_rows:,} rows are too few to be fitted out of core: fit them in memory")
+    again: tuple[Tied, ...] = ()
+    if doubts:
+        draws = np.random.default_rng(seed)  # those of the other generator are the same as in memory
+        noise = noise_beyond_reach(Z, reach)
+        again = tied_again(ground.tied, W, Z, noise, ground.curvatures, ground.plan, draws)
     share = W.shape[0] / n_rows
     sees = (1.0 + (3.0 if plan.overlap is None else float(plan.overlap))) * plan.block_size
     wanted = job.rows_of_a_cell or _REGIONS_OF_A_CELL * plan.block_size
@@ -222,7 +229,7 @@ def _laid(
     tied = replace(ground.tied, regions=Region(ground.tied.regions.box, np.empty(0, dtype=np.intp)), sampled=[])
     ground = Ground(replace(ground.plan, variances=None), tied, ground.curvatures)
     names = (list(job.inputs), list(job.targets))
-    return Frame(model.columns_, *names, ground, tree, n_rows, seed, model.targets_, facts), rng
+    return Frame(model.columns_, *names, ground, again, tree, n_rows, seed, model.targets_, facts), rng
 
 
 def _sample(

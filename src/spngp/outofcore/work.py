@@ -14,6 +14,7 @@ from spngp._support.types import Array, Indices
 from spngp.columns import InputColumns
 from spngp.gp.row_weights import KnownVariances
 from spngp.learning.ground import Ground
+from spngp.learning.tied import Tied
 from spngp.outofcore.facts import Facts
 from spngp.outofcore.spill import aside
 from spngp.structure.cells import CellTree
@@ -37,6 +38,8 @@ class Frame:
         Names of the columns of the data set.
     ground : Ground
         In the units of learning; its regions are left out.
+    again : sequence of Tied
+        What its tied parameters become where outputs that they rest on are in doubt.
     tree : CellTree
     n_rows : int
         Rows learnt from, as often as they count.
@@ -64,6 +67,7 @@ class Frame:
     inputs: Sequence[str]
     targets: Sequence[str]
     ground: Ground
+    again: Sequence[Tied]
     tree: CellTree
     n_rows: int
     seed: int
