@@ -151,7 +151,7 @@ def cluster(scheduler: str | None, n_workers: int, memory_limit: float) -> Itera
             n_workers=n_workers,
             threads_per_worker=1,
             memory_limit=each,
-            dashboard_address=None,
+            dashboard_address=":0",  # any free port: another cluster may have the usual one
             silence_logs=logging.CRITICAL,  # what a step raises is raised here again
         ) as local,
         Client(local) as client,
