@@ -76,7 +76,7 @@ class Watch:
 
     def by_tenths(self) -> str:
         """The most in each tenth of the time."""
-        return " ".join(f"{part.max():.2f}" for part in np.array_split(self._found, 10) if part.size)
+        return " ".join(f"{part.max():.3f}" for part in np.array_split(self._found[1:], 10) if part.size)
 
 
 def cpu_seconds() -> float:
