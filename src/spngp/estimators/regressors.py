@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -235,7 +236,7 @@ class SPNGPRegressor(NetworkModel):
     def _request(self) -> Request:
         return Request(
             kernels=self.kernels,
-            default_kernels=defaults.default_kernels,
+            default_kernels=partial(defaults.default_kernels, max_leaf_size=self.max_leaf_size),
             strategy=self._strategy(),
             searches=True,
             chooses_cuts=self.structure == "compact" and self.hyperparameters == "adaptive",
