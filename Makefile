@@ -6,7 +6,7 @@ LEAN := .venv/.lean
 # Leaves are the unit of parallelism; one BLAS thread makes timings and bits repeatable.
 PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup demo test browser lint types format unit test-oldest bench bench-accuracy clean
+.PHONY: setup demo test browser lint types format unit test-oldest soak bench bench-accuracy clean
 
 setup: $(STAMP)
 
@@ -62,6 +62,11 @@ test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable '.[dev]' --constraint constraints-oldest.txt
 	$(PIN) .venv-oldest/bin/python -m pytest -q $(WORKERS)
+
+# Long tests, at most 40 minutes on two cores; writes docs/trust.md. `make soak SECTIONS=load,torture` runs some of them.
+SECTIONS :=
+soak: $(STAMP)
+	$(PIN) PYTHONPATH=benchmarks:tests $(BIN)/python -m soak $(if $(SECTIONS),--sections $(SECTIONS))
 
 bench: $(STAMP)
 	$(PIN) $(BIN)/python benchmarks/leaf.py
