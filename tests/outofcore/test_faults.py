@@ -147,14 +147,16 @@ def test_half_a_model_is_none(tmp_path):
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ModelFileError, match=r"is damaged: 000001\.spngp must have"):
-        spngp.load(tmp_path / "model", verify=True)
+        spngp.load(tmp_path / "model")
+    shard.write_bytes(whole)
     lazily = spngp.load(tmp_path / "model")
     assert not lazily._learnt.shelf._open  # nothing is read before a row asks for it
+    shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ModelFileError, match="truncated"):
         lazily.predict(rows.select(names(rows, "x")))
     shard.unlink()
-    with pytest.raises(ModelFileError, match=r"000001\.spngp is not there"):
-        spngp.load(tmp_path / "model").predict(rows.select(names(rows, "x")))
+    with pytest.raises(ModelFileError, match=r"000001\.spngp must have .* bytes, got not there"):
+        spngp.load(tmp_path / "model")
     (tmp_path / "model" / "model.spngp").unlink()
     with pytest.raises(ModelFileError, match="is a directory, but not a spngp model"):
         spngp.load(tmp_path / "model")
@@ -206,7 +208,7 @@ def test_no_more_shards_are_open_than_the_limit_allows(tmp_path):
     X = rows.select(names(rows, "x")).slice(0, 200)
     n_cells = fitted._learnt.rows.size
     assert n_cells > 2
-    few = with_shelf(fitted, Directory(tmp_path / "model", limit=0.0))
+    few = with_shelf(fitted, Directory(tmp_path / "model", 0.0, 3, 1))
     np.testing.assert_array_equal(few.predict(X), fitted.predict(X))
     assert len(few._learnt.shelf._open) == 1
     assert len(fitted._learnt.shelf._open) == n_cells

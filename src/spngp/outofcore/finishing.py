@@ -75,7 +75,7 @@ def _noise_shapes(
     if not learns and not widens.any():
         return [GAUSSIAN] * widens.size
 
-    shelf = Directory(work.shards, limit=0.0)
+    shelf = Directory(work.shards, 0.0, work.known().ground.plan.units.inputs.mean.size, widens.size)
 
     def opened(cell: int, region: int, place: int) -> Leaf:
         return shelf.cell(cell).network(region).responsibilities()[place].leaf
