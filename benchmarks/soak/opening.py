@@ -6,6 +6,8 @@ in a file, so that whoever finds it dead knows of which.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import resource
@@ -17,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from soak.watching import Watch
 
 SECONDS = 30.0  # of processor time that a mutant may take
 _ROOM = 1 << 30  # bytes beyond what the process has when it begins: nobody here needs as much
@@ -158,13 +162,27 @@ def tables(job: dict[str, Any]) -> dict[str, Any]:
 _OF = {"models": models, "tables": tables}
 
 
+def _import_all() -> None:
+    """What is imported late, and annotations that are evaluated late, are no doing of a file's."""
+    import pkgutil
+
+    import spngp
+    from spngp.io.classes import CLASSES
+    from spngp.io.fields import check_attributes
+
+    for module in pkgutil.walk_packages(spngp.__path__, "spngp."):
+        if not module.name.startswith(("spngp.__main__", "spngp.dask", "spngp.adapters", "spngp.plotting")):
+            importlib.import_module(module.name)
+    for name in CLASSES:
+        with contextlib.suppress(ValueError):
+            check_attributes(name, {})
+
+
 def main() -> None:
     """Do all jobs, after the honest files of each: what these take is the measure of memory."""
     jobs = json.loads(sys.stdin.read())
     warnings.simplefilter("ignore")
-    import spngp.cli.app
-    import spngp.outofcore  # noqa: F401 - what is imported does not count as a mutant's memory
-
+    _import_all()
     _limit_memory()
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - to the end
     honest = {json.dumps([job["of"], job["model"]]): job for job in jobs}
@@ -173,8 +191,11 @@ def main() -> None:
         found = _OF[job["of"]]({**job, "kind": "none", "first": 0, "count": 1})
         faults += [["honest", *fault] for fault in found["faults"]]
     memory = [most_memory()]
+    watch = Watch(Path(jobs[0]["folder"]).parent)
     for place, job in enumerate(jobs):
         found = {"job": place, **_OF[job["of"]](job)}
+        faults += [["watched", job["model"], job["kind"], event] for event in watch.seen[:5]]
+        watch.seen.clear()
         print(json.dumps(found), file=sys.__stdout__, flush=True)
     print(json.dumps({"memory": [*memory, most_memory()], "faults": faults}), file=sys.__stdout__, flush=True)
 

@@ -6,6 +6,8 @@ import gzip
 import io
 import os
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +60,25 @@ def write_honest(folder: Path) -> None:
         os.chdir(here)
 
 
-def _command(*arguments: str) -> tuple[int, str]:
-    from typer.testing import CliRunner
+@cache
+def _command_line() -> Any:
+    """All commands; Typer evaluates their annotations when it makes them, so that is done once."""
+    import typer.main
 
     from spngp.cli.app import app
 
-    result = CliRunner().invoke(app, list(arguments))
-    return result.exit_code, result.stderr
+    return typer.main.get_command(app)
+
+
+def _command(*arguments: str) -> tuple[int, str]:
+    """The exit code of a command, and what it wrote to standard error."""
+    told = io.StringIO()
+    with redirect_stderr(told), redirect_stdout(io.StringIO()):
+        try:
+            _command_line().main(list(arguments))
+        except SystemExit as ended:
+            return int(ended.code or 0), told.getvalue()
+    raise AssertionError("a command must exit")
 
 
 def text_mutant(whole: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
