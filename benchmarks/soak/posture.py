@@ -150,8 +150,8 @@ def run(effort: Effort) -> Table:
         f"reason{'; wheels ' + ('equal' if rows[-1][2].startswith('equal') else 'differ') if len(rows) > 3 else ''}",
         (
             "That opening a file runs nothing is shown by the section on files: while mutants are opened, Python's "
-            "audit events are watched, and an import, a compilation, another process, a library, a connection or a file "
-            "opened for writing outside the folder is a fault.",
+            "audit events are watched, and an import, a compilation, another process, a library, a connection or a "
+            "file opened for writing outside the folder is a fault.",
             "Reasons of the exceptions: " + "; ".join(f"`{n}`, {why}" for (n, _), why in EXCEPTIONS.items()) + ".",
         ),
     )

@@ -54,7 +54,7 @@ def write_honest(folder: Path) -> None:
     here = Path.cwd()
     os.chdir(folder)
     try:
-        code, told = _command("fit", "rows.csv", "--config", "fit.toml", *_FIT)
+        code, told = run_command("fit", "rows.csv", "--config", "fit.toml", *_FIT)
         assert code == 0, told
     finally:
         os.chdir(here)
@@ -70,7 +70,7 @@ def _command_line() -> Any:
     return typer.main.get_command(app)
 
 
-def _command(*arguments: str) -> tuple[int, str]:
+def run_command(*arguments: str) -> tuple[int, str]:
     """The exit code of a command, and what it wrote to standard error."""
     told = io.StringIO()
     with redirect_stderr(told), redirect_stdout(io.StringIO()):
@@ -218,7 +218,7 @@ def cases(job: dict[str, Any], folder: Path, told: list[str]) -> Callable[[int],
         else:
             command = ["fit", given, "--config", str(honest / "fit.toml"), *_FIT]
         told[0] = f"{command[0]}: {what}"
-        code, said = _command(*command)
+        code, said = run_command(*command)
         lines = said.splitlines()
         assert code in (0, 2), f"exit code {code}: {said[-300:]}"
         if code == 2:

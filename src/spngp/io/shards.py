@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import threading
 import weakref
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from spngp._support.consistency import must
+from spngp._support.directories import directory_beside, let_go, put_directory, remove_directory
 from spngp._support.memory import GIGABYTE, default_limit
 from spngp._support.types import Array
 from spngp.estimators.elsewhere import sharded_of, with_shelf
@@ -146,7 +146,7 @@ class Directory:
     def owning(self, directory: Path) -> Directory:
         """The same shelf; the directory goes when it does."""
         shelf = Directory(self.path, self._limit, *self._sizes)
-        weakref.finalize(shelf, shutil.rmtree, directory, ignore_errors=True)
+        weakref.finalize(shelf, remove_directory, directory)
         return shelf
 
     def kept_by(self, keeper: Any) -> None:
@@ -171,27 +171,23 @@ def directory_replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise NotADirectoryError(20, "A model in shards is a directory, and there is a file", str(path))
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
-    aside.mkdir(parents=True)
+    aside = directory_beside(target)
     try:
         yield aside
         put_in_place(aside, target)
     except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_directory(aside)
         raise
 
 
 def put_in_place(aside: Path, target: Path) -> None:
     """Rename a whole directory to its name; the model that stood there goes."""
-    if target.exists():
-        if not is_model_directory(target) and any(target.iterdir()):
-            raise FileExistsError(17, "There is a directory that is no model", str(target))
-        old = target.with_name(f".{target.name}.{secrets.token_hex(6)}.old")
-        os.rename(target, old)
-        os.rename(aside, target)
+    if target.exists() and not is_model_directory(target) and any(target.iterdir()):
+        raise FileExistsError(17, "There is a directory that is no model", str(target))
+    old = put_directory(aside, target)
+    if old is not None:
         shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.rename(aside, target)
+    let_go(aside)
 
 
 def is_model_directory(path: str | os.PathLike[str]) -> bool:
