@@ -22,11 +22,11 @@ _SECONDS = 1500
 _WHOLE = 0.1  # the share of cases from which on all kinds of work are killed
 
 _NOTES = (
-    "Half of the kills (SIGKILL) come at a moment drawn from the time that the work takes, half at a step drawn from those "
-    "that it takes in the file system: before it opens, renames or removes a file, makes or lists a directory. Two of "
-    "five are followed by a second one, in the next run. After each, what a user sees must be byte for byte what it was "
-    "before the work or what it is after it; the next run must end with what an undisturbed one makes, and nothing else "
-    "may be left: no part file, no hidden folder.",
+    "Half of the kills (SIGKILL) come at a moment drawn from the time that the work takes, half at a step drawn from "
+    "those that it takes in the file system: before it opens, renames or removes a file, makes or lists a directory. "
+    "Two of five are followed by a second one, in the next run. After each, what a user sees must be byte for byte "
+    "what it was before the work or what it is after it; the next run must end with what an undisturbed one makes, and "
+    "nothing else may be left: no part file, no hidden folder.",
     "`no room`: files may not grow beyond a size drawn between 100 bytes and 300 kB. `tmpfs`: a disk with so much room "
     "left, where the system lets one be made. `read-only`: a folder without the right to write, by a user who is not "
     "root. `no streams`: standard input, output and error are closed. In all of them the work either ends as usual, or "
