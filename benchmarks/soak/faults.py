@@ -12,7 +12,7 @@ from typing import Any
 
 from soak import Effort, Table
 from soak.killed_work import WORK
-from soak.page import ROOT
+from soak.page import PYTHONPATH
 
 SAMPLE = 0.02
 _KILLS = (60, 50, 40, 30, 50, 30, 20)  # of each kind of work
@@ -75,7 +75,7 @@ def run(effort: Effort) -> Table:
 
 
 def _told(module: str, job: dict[str, Any]) -> list[dict[str, Any]]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'benchmarks'}{os.pathsep}{ROOT / 'tests'}"}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", f"soak.{module}"]
     ended = subprocess.run(

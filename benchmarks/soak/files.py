@@ -15,7 +15,7 @@ from typing import Any
 from soak import Effort, Table
 from soak.honest_models import FACTORS, MODELS, save_model, save_shards
 from soak.model_mutants import KINDS
-from soak.page import ROOT
+from soak.page import PYTHONPATH
 from soak.table_mutants import KINDS as TABLES
 from soak.table_mutants import write_honest
 
@@ -102,7 +102,7 @@ def _jobs(effort: Effort, honest: Path, home: Path) -> list[dict[str, Any]]:
 
 def _opened(jobs: Sequence[dict[str, Any]], worker: int, home: Path) -> dict[str, Any]:
     """What became of the jobs in a process; one that dies is a fault, and another goes on after it."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'benchmarks'}{os.pathsep}{ROOT / 'tests'}"}
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
     jobs = [{**job, "folder": str(home / f"{worker}-{job['of']}-{job['model']}")} for job in jobs]
     counts: list[tuple[str, dict[str, int]]] = []
     faults: list[Sequence[str]] = []
