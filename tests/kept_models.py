@@ -1,6 +1,6 @@
-"""Models kept as files, one of every schema, with what they predict. ``python tests/kept_models.py`` adds the present one.
+"""Models kept as files, one of every schema, with what they predict; ``python tests/kept_models.py`` adds the present.
 
-When the schema is raised, files of released ones must still be opened; those of versions that were never released may go.
+When the schema is raised, files of released ones must still be opened; those of versions never released may go.
 """
 
 import json

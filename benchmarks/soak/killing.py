@@ -209,9 +209,9 @@ def _varies(kind: str) -> bool:
 def main() -> None:
     job = json.loads(sys.stdin.read())
     warnings.simplefilter("ignore")
-    from soak.opening import _import_all
+    import spngp.cli.app
+    import spngp.outofcore  # noqa: F401 - copies of this process need not import it
 
-    _import_all()
     out = os.fdopen(os.dup(1), "w")
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - to the end
     home = Path(job["home"])
