@@ -89,7 +89,7 @@ def dependencies() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     given = list(project["build-system"]["requires"]) + list(project["project"]["dependencies"])
     for extra, names in project["project"]["optional-dependencies"].items():
-        given += names if extra not in ("dev", "bench") else []
+        given += names if extra not in ("dev", "test", "bench") else []
     found = {re.split(r"[\[<>=;! ]", name, maxsplit=1)[0].lower() for name in given}
     return found - {"spngp"}
 
