@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
 
+from spngp._support.directories import remove_directory, temporary_directory
 from spngp._support.memory import GIGABYTE, default_limit
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import become, with_shelf
@@ -44,18 +44,19 @@ def fit_dataset(
     if targets is None or not (isinstance(targets, str) or all(isinstance(name, str) for name in targets)):
         raise ValueError(f"for a data set y must be the name of its column, or several names, got {targets!r}")
     one, targets = isinstance(targets, str), [targets] if isinstance(targets, str) else list(targets)
-    work = Path(tempfile.mkdtemp(prefix="spngp-"))
+    work = temporary_directory()
     try:
         dataset = as_dataset(source, work / "input")
         inputs = inputs_of(dataset, targets, model)
         if engine is None and fits_in_memory(dataset, len(inputs) + len(targets), model.memory_limit):
             table = dataset.to_table(columns=[*inputs, *targets])
             Y = outputs_of(table, targets, "0")
+            remove_directory(work)
             return model.fit(table.select(inputs), Y[:, 0] if one else Y)
         job = Job(dataset=dataset, inputs=inputs, targets=targets, output=work / "model", as_columns=not one)
         fitted = fit(model, job, Threads(model.n_jobs) if engine is None else engine)
     except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
+        remove_directory(work)
         raise
     shutil.rmtree(work / "input", ignore_errors=True)
     return become(model, with_shelf(fitted, directory_of(fitted).owning(work)))
