@@ -10,7 +10,9 @@ from soak.page import Record, page, read_records, write_record
 
 
 def record(passed=True, title="Load"):
-    table = Table(title, ("what", "worst"), (("a|b", "1"),), passed, "3 cases, worst 1 (bound 2)", ("A note.",), "a.png")
+    table = Table(
+        title, ("what", "worst"), (("a|b", "1"),), passed, "3 cases, worst 1 (bound 2)", ("A note.",), "a.png"
+    )
     return Record(table, "2026-01-31", "make soak SECTIONS=load", "spngp 0.1.0 at commit 1a2b", "3 s")
 
 
