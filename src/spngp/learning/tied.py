@@ -154,10 +154,13 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
 def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array) -> Array:
     """Length-scales of the metric in which regions are cut: from slope variances averaged over kernels and outputs.
 
-    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's.
+    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's, and at
+    least 1e-12 of it; where a kernel's slopes overflow, it is its input's.
     """
     d, at = spreads.size, spreads[np.newaxis]
     slopes = np.zeros(d)
-    for experts in tied:
-        slopes += np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts], axis=0)
-    return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12 / spreads**2))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for experts in tied:
+            slopes += np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts], axis=0)
+        slopes = np.where(np.isnan(slopes), 1.0 / spreads**2, slopes / len(tied))
+    return 1.0 / np.sqrt(np.clip(slopes, 1e-12 / spreads**2, 1e24 / spreads**2))
