@@ -145,9 +145,10 @@ def run(effort: Effort) -> Table:
         f"learnt: {sum(inside)} of {len(inside)} cells within their bounds, worst off by {worst:.1f} points",
         (
             "Shares of 200 new outputs a set inside 50, 80 and 95 % intervals, with the standard error over sets. The "
-            "bounds are 3 points for one and two inputs, from 20 rows on, and 5 points for up to ten inputs from 50 rows "
-            "on. Judged are data with the noise that the model assumes, Gaussian and everywhere the same: functions and "
-            "noise drawn from its own prior, and from another one. Other laws of the noise are told, and not judged.",
+            "bounds are 3 points for one and two inputs, from 20 rows on, and 5 points for up to ten inputs from 50 "
+            "rows on. Judged are data with the noise that the model assumes, Gaussian and everywhere the same: "
+            "functions and noise drawn from its own prior, and from another one. Other laws of the noise are told, and "
+            "not judged.",
         ),
         "calibration.png" if FIGURE.exists() else None,
     )

@@ -22,7 +22,7 @@ from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.kernels import Matern, SquaredExponential
 from spngp.network import Leaf, Split, Sum
 
-SAMPLE = 0.01
+SAMPLE = 0.005
 THREADS = 16
 MOST_GROWTH = 4.0  # MB: less than 0.4 kB a call, about one object forgotten in each
 MOST_PER_MODEL = 8.0  # MB: 14 experts, whose factors of up to 240 rows are kept, are 6.5 MB
@@ -92,7 +92,7 @@ def network_answers(seed: int) -> Answers:
 def differing(ask: Answers, calls: int, seed: int) -> int:
     """How many of so many calls, from sixteen threads at once, differ in any bit from those of one thread."""
     rng = np.random.default_rng([seed, 6])
-    batches = [rng.uniform(-2.5, 2.5, (int(n), 3)) for n in rng.integers(5, 40, 12)]
+    batches = [rng.uniform(-2.5, 2.5, (int(n), 3)) for n in rng.integers(5, 40, 8)]
     expected = [ask(batch) for batch in batches]
 
     def same(number: int) -> bool:
@@ -142,7 +142,7 @@ def opened(model: SPNGPRegressor, count: int, seed: int) -> tuple[int, float, in
 
 def run(effort: Effort) -> Table:
     fitted = models(effort.seed)
-    calls = effort.count(1600, 32)
+    calls = effort.count(1600, 16)
     body: list[Sequence[str]] = []
     sound = True
     asked = {**{name: answers_of(model) for name, model in fitted.items()}, "network": network_answers(effort.seed)}
@@ -150,12 +150,12 @@ def run(effort: Effort) -> Table:
         wrong = differing(ask, calls, effort.seed)
         sound &= wrong == 0
         body.append((f"{THREADS} threads: {name}", str(calls), f"{wrong} calls differ", "0"))
-    many = effort.count(10_000, 200)
+    many = effort.count(10_000, 60)
     for name in ("regions with context", "no room for factors", "after updates"):
         megabytes = growth(fitted[name], many)
         sound &= megabytes <= MOST_GROWTH
         body.append((f"growth: {name}", str(many), f"{megabytes:.1f} MB", f"{MOST_GROWTH:g} MB"))
-    count = effort.count(100, 10)
+    count = effort.count(100, 4)
     wrong, size, left = opened(fitted["regions with context"], count, effort.seed)  # type: ignore[arg-type]
     sound &= wrong == 0 and size <= MOST_PER_MODEL and left <= count
     body.append(("models open at once: answers that differ", str(count), str(wrong), "0"))

@@ -19,7 +19,7 @@ from spngp.kernels import Kernel, Polynomial
 from spngp.network import Leaf, Node, Product, Split, Sum
 from spngp.predictive import GaussianMixture
 
-SAMPLE = 0.01
+SAMPLE = 0.002
 LEVELS = (1e-6, 0.01, 0.3, 0.5, 0.9, 0.999)
 
 
@@ -261,7 +261,7 @@ def error_of(which: Callable[[Case], float], seed: int, number: int) -> float:
 
 
 def run(effort: Effort) -> Table:
-    count = effort.count(1000, 5)
+    count = effort.count(1000, 2)
     body: list[Sequence[str]] = []
     sound, broken = True, 0
     for which, bound in PROPERTIES.items():
