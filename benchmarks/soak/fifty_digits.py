@@ -40,12 +40,12 @@ def per_input(values: dict[str, Any], name: str, d: int) -> Numbers:
     return [values[name]] * d if name in values else [values[f"{name}[{i}]"] for i in range(d)]
 
 
-def covariance(k: Kernel, values: dict[str, Any], a: Numbers, b: Numbers) -> Any:
+def covariance(k: Any, values: dict[str, Any], a: Numbers, b: Numbers) -> Any:
     """k(a, b), for values of the kernel's parameters by name."""
     kind, d = type(k).__name__, len(a)
     if kind in ("KernelSum", "KernelProduct"):
         parts = []
-        for i, part in enumerate(k.parts):  # type: ignore[attr-defined]
+        for i, part in enumerate(k.parts):
             of_part = {name.removeprefix(f"{i}."): v for name, v in values.items() if name.startswith(f"{i}.")}
             parts.append(covariance(part, of_part, a, b))
         return mpmath.fsum(parts) if kind == "KernelSum" else mpmath.fprod(parts)
@@ -56,7 +56,7 @@ def covariance(k: Kernel, values: dict[str, Any], a: Numbers, b: Numbers) -> Any
         return mpmath.fsum(v * x * z for v, x, z in zip(slopes, a, b, strict=True)) + values["bias_variance"]
     if kind == "Polynomial":
         inner = mpmath.fdot(a, b) + values["offset"]
-        return values["variance"] * inner**k.degree  # type: ignore[attr-defined]
+        return values["variance"] * inner**k.degree
     scales = per_input(values, "length_scale", d)
     if kind == "Periodic":
         periods = per_input(values, "period", d)
@@ -69,7 +69,7 @@ def covariance(k: Kernel, values: dict[str, Any], a: Numbers, b: Numbers) -> Any
         return values["variance"] * mpmath.exp(-u / 2)
     if kind == "RationalQuadratic":
         return values["variance"] * (1 + u / (2 * values["alpha"])) ** -values["alpha"]
-    nu = k.nu  # type: ignore[attr-defined]
+    nu = k.nu
     r = mpmath.sqrt(2 * mpf(nu) * u)
     return values["variance"] * {0.5: mpf(1), 1.5: 1 + r, 2.5: 1 + r + r**2 / 3}[nu] * mpmath.exp(-r)
 
@@ -94,7 +94,7 @@ def solved(L: Rows, b: Numbers) -> Numbers:
     return z
 
 
-def _factor(k: Kernel, values: dict[str, Any], noise: Numbers, X: Rows) -> Rows:
+def _factor(k: Any, values: dict[str, Any], noise: Numbers, X: Rows) -> Rows:
     C = [[covariance(k, values, X[i], X[j]) for j in range(i + 1)] for i in range(len(X))]
     for i, variance in enumerate(noise):
         C[i][i] += variance

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def data(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + 0.2 * rng.standard_normal(n)
 
 
-def models(seed: int) -> dict[str, object]:
+def models(seed: int) -> dict[str, Any]:
     """Fitted models of every kind that keeps or recomputes something when it predicts."""
     X, y = data(seed)
     kernels = [SquaredExponential([1.0, 1.0, 2.0]), Matern(1.5, [1.0, 1.0, 2.0])]
@@ -63,12 +64,12 @@ def models(seed: int) -> dict[str, object]:
     }
 
 
-def answers_of(model: object) -> Answers:
+def answers_of(model: Any) -> Answers:
     """Everything a model says of rows, as arrays."""
 
     def ask(X: np.ndarray) -> list[np.ndarray]:
-        mixture = model.predict_dist(X)  # type: ignore[attr-defined]
-        found = [model.predict(X), mixture.mean, mixture.var, mixture.cdf(np.zeros(len(X)))]  # type: ignore[attr-defined]
+        mixture = model.predict_dist(X)
+        found = [model.predict(X), mixture.mean, mixture.var, mixture.cdf(np.zeros(len(X)))]
         found += list(mixture.interval(0.9))
         if isinstance(model, SPNGPRegressor | GPRegressor):
             found += [model.sample_y(X[:5], 2, 0), model.predict_cov(X[:4])]
@@ -104,14 +105,14 @@ def differing(ask: Answers, calls: int, seed: int) -> int:
         return calls - sum(pool.map(same, range(calls)))
 
 
-def growth(model: object, calls: int) -> float:
+def growth(model: Any, calls: int) -> float:
     """Megabytes by which the process grows over so many calls, after a tenth as many to warm up."""
     X = np.random.default_rng(7).uniform(-2.0, 2.0, (20, 3))
 
     def call(number: int) -> None:
-        model.predict(X, return_std=True)  # type: ignore[attr-defined]
+        model.predict(X, return_std=True)
         if number % 10 == 0:
-            model.predict_dist(X).logpdf(np.zeros(20))  # type: ignore[attr-defined]
+            model.predict_dist(X).logpdf(np.zeros(20))
 
     for number in range(max(30, calls // 10)):
         call(number)
@@ -156,7 +157,7 @@ def run(effort: Effort) -> Table:
         sound &= megabytes <= MOST_GROWTH
         body.append((f"growth: {name}", str(many), f"{megabytes:.1f} MB", f"{MOST_GROWTH:g} MB"))
     count = effort.count(100, 4)
-    wrong, size, left = opened(fitted["regions with context"], count, effort.seed)  # type: ignore[arg-type]
+    wrong, size, left = opened(fitted["regions with context"], count, effort.seed)
     sound &= wrong == 0 and size <= MOST_PER_MODEL and left <= count
     body.append(("models open at once: answers that differ", str(count), str(wrong), "0"))
     body.append(("models open at once: memory of each", str(count), f"{size:.2f} MB", f"{MOST_PER_MODEL:g} MB"))

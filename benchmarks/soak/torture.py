@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -207,13 +207,13 @@ def _ask_posterior(rng: Generator, posterior: Node, data: Rows) -> list[str]:
     return faults + _ask_mixture(posterior.predict_dist(data.X_new), float(data.y[0]))
 
 
-def _ask_mixture(mixture: object, y: float) -> list[str]:
+def _ask_mixture(mixture: Any, y: float) -> list[str]:
     levels = np.array([0.001, 0.05, 0.5, 0.95, 0.999])
-    quantiles = np.array([mixture.quantile(level) for level in levels])  # type: ignore[attr-defined]
-    mean, variance = np.asarray(mixture.mean), np.asarray(mixture.var)  # type: ignore[attr-defined]
-    cdf = np.asarray(mixture.cdf(np.full(mean.shape, y)))  # type: ignore[attr-defined]
-    density = np.asarray(mixture.logpdf(np.full(mean.shape, y)))  # type: ignore[attr-defined]
-    faults = _finite(mean=mean, variance=variance, quantiles=quantiles, std=mixture.std)  # type: ignore[attr-defined]
+    quantiles = np.array([mixture.quantile(level) for level in levels])
+    mean, variance = np.asarray(mixture.mean), np.asarray(mixture.var)
+    cdf = np.asarray(mixture.cdf(np.full(mean.shape, y)))
+    density = np.asarray(mixture.logpdf(np.full(mean.shape, y)))
+    faults = _finite(mean=mean, variance=variance, quantiles=quantiles, std=mixture.std)
     # far from all components a density underflows: its log may be -inf, which says so; above it is a fault
     faults += ["density not finite"] if np.isnan(density).any() or (density == np.inf).any() else []
     faults += ["variance below zero"] if (variance < 0).any() else []
@@ -221,10 +221,10 @@ def _ask_mixture(mixture: object, y: float) -> list[str]:
     return faults + (["quantiles out of order"] if (np.diff(quantiles, axis=0) < 0).any() else [])
 
 
-def _ask_estimator(model: object, rng: Generator, data: Rows) -> list[str]:
-    model.fit(data.X, data.y)  # type: ignore[attr-defined]
+def _ask_estimator(model: Any, rng: Generator, data: Rows) -> list[str]:
+    model.fit(data.X, data.y)
     faults = _finite(evidence=getattr(model, "log_evidence_", 0.0))
-    faults += _ask_mixture(model.predict_dist(data.X_new), float(data.y[0]))  # type: ignore[attr-defined]
+    faults += _ask_mixture(model.predict_dist(data.X_new), float(data.y[0]))
     if isinstance(model, SPNGPRegressor):
         faults += _finite(noise=model.predict_noise(data.X_new), samples=model.sample_y(data.X_new, 2, 0))
         model.partial_fit(data.X[:1], data.y[:1])

@@ -47,7 +47,7 @@ RUNS = {
     "categories": [Run("--rows 60 --seeds 1", r"generated \| 60 \| 0 (.*\n)*.*flights \| 60 \| 0 \| \d")],
     "ccpp": [
         Run("splits --splits 1", "", ("ccpp",)),
-        Run("rows", r"RMSE of all 300 rows 0\.\d+", ("ccpp",)),
+        Run("rows", r"RMSE of all 80 rows 0\.\d+", ("ccpp",)),
     ],
     "co2": [Run("--seeds 1", r"SPNGPRegressor: \d.* of the RMSE at ", ends=(0, 1))],  # 1: off on a toy
     "compiled": [Run("--rounds 1", r"SE \+ SE \| \d+ \| 8 (.*\n)*.*compiled \| \d")],
@@ -180,7 +180,7 @@ def run_script(name, arguments, folder):
         warnings.resetwarnings()
         sys.path.insert(0, str(FOLDER))
         sys.argv = [f"{name}.py", *arguments]
-        datasets.load, datasets.regional = few_rows(datasets.load), at_most(300, datasets.regional)
+        datasets.load, datasets.regional = few_rows(datasets.load, 40), at_most(300, datasets.regional)
         script = importlib.import_module(name)
         make_small(name, script, folder)
         code = script.main() or 0
