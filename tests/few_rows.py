@@ -4,7 +4,7 @@ from dataclasses import replace
 
 
 def few_rows(load, count=150):
-    """``datasets.load`` for twice so many rows; where a set has training and test rows, half of them are for training."""
+    """``datasets.load`` for twice so many rows; of a set with training and test rows, half of them are for training."""
 
     def loaded(name):
         data = load(name)
