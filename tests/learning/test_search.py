@@ -9,9 +9,12 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import standardised_residuals
 from spngp.kernels import KernelSum, Matern, SquaredExponential
 from spngp.learning import StructureLeftWarning
+from spngp.learning.blocks import blocks_of
 from spngp.learning.defaults import default_kernels, noise_parameter
 from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
+from spngp.learning.search import Alternatives, evidence, in_sight
 from spngp.learning.structure_left import Finding, structure_left, warn_of_structure
+from spngp.learning.tied_evidence import fit_tied
 
 
 def waves(n, seed, d=8, along=3, w=15.0):
@@ -121,6 +124,38 @@ def test_levels_of_an_integer_input_are_found():
 def test_few_rows_tell_nothing():
     X, y, _ = waves(99, 0)
     assert screened(smooth_gp(8), X, y) == []
+
+
+# Long length-scales
+
+
+def with_length_scale(gp, along, value):
+    lengths = [which.role == "length_scale" and which.input == along for which in gp.free_parameters]
+    return gp.with_theta(np.where(lengths, np.log(value), gp.theta))
+
+
+def test_only_long_length_scales_are_brought_into_sight():
+    start = ExactGP(default_kernels(2)[0], noise_parameter(1.0, 400))
+    here = with_length_scale(with_length_scale(start, 0, 0.1), 1, 300.0)
+    here = here.with_theta(here.theta + np.where([p.role == "variance" for p in here.free_parameters], 3.0, 0.0))
+    near = in_sight(Alternatives([start], [here], ["sum"])).gps[0]
+    expected = np.where(np.isclose(here.theta, np.log(300.0)), start.theta + np.log(2.0), here.theta)
+    np.testing.assert_allclose(near.theta, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_input_that_was_let_go_of_is_found_again_from_within_sight(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, (400, 3))
+    y = np.sin(2 * X[:, 0]) + np.sin(2.5 * X[:, 1]) * np.cos(X[:, 2]) + 0.1 * rng.standard_normal(400)
+    blocks = blocks_of([np.arange(200), np.arange(200, 400)], X, y, None)
+    start = ExactGP(default_kernels(3)[0], noise_parameter(1.0, 400))
+    known = Alternatives([start], [with_length_scale(start, 1, 300.0)], ["sum"])
+
+    def reached(known):
+        return evidence(fit_tied(known.gps, blocks, 40)[0], blocks)
+
+    assert reached(in_sight(known)) > reached(known) + 100
 
 
 # Parts

@@ -28,6 +28,7 @@ from spngp.learning.tied_evidence import fit_tied
 _SHORTER = 0.2  # factor of the length-scales
 _TRIED_ROWS = 250  # rows
 _TRIED_EVALUATIONS = 25  # evaluations of the evidence
+_IN_SIGHT = 2.0  # times its start: the longest length-scale that regions begin with
 _MOST_FINDINGS = 2  # that become further parts at once
 _MOST_PARTS = 5  # of a kernel; time grows with them
 _LEAST_GAIN = 10.0  # nats that further parts must gain, since they have parameters of their own
@@ -114,6 +115,20 @@ def fit(
         shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
         begin = [tasks[j + len(begin) * bool(better)][0] for j, better in enumerate(shorter)]
     return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
+
+
+def in_sight(known: Alternatives) -> Alternatives:
+    """The same, with length-scales no longer than twice their starts.
+
+    The evidence hardly depends on a long length-scale, so no gradient makes it shorter again. A subset of few rows lets
+    go of inputs that dense regions need; those that nothing depends on grow again.
+    """
+
+    def shortened(start: ExactGP, gp: ExactGP) -> ExactGP:
+        longest = [np.log(_IN_SIGHT) if which.role == "length_scale" else np.inf for which in gp.free_parameters]
+        return gp.with_theta(np.minimum(gp.theta, start.theta + longest))
+
+    return replace(known, gps=[shortened(start, gp) for start, gp in zip(known.starts, known.gps, strict=True)])
 
 
 def search(

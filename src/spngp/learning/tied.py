@@ -19,7 +19,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
-from spngp.learning.search import Alternatives, SearchEffort, evenly, fit, search
+from spngp.learning.search import Alternatives, SearchEffort, evenly, fit, in_sight, search
 from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
 
@@ -75,6 +75,8 @@ def learn_tied(
         sampled = sample(regions, rng)
         for k in range(len(known)):
             blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
+            if plan.searches and i == 1:
+                known[k] = in_sight(known[k])
             known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
