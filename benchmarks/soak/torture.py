@@ -264,6 +264,25 @@ ASKED = {
 }
 
 
+# why a case was refused, by words of the error
+REASONS = {
+    "is not finite: it overflows": "covariance overflows",
+    "is not positive definite": "covariance not positive definite",
+    "overflows at row": "kernel overflows",
+    "log evidence of a leaf": "evidence out of range",
+    "must have spreads between": "spread of X",
+    "must have a spread between": "spread of y",
+    "too far from the rows": "row too far away",
+    "the variance overflows": "variance overflows",
+    "the covariance overflows": "variance overflows",
+}
+
+
+def reason(words: str) -> str:
+    """Why a case was refused, in short."""
+    return next((short for part, short in REASONS.items() if part in words), words[:60])
+
+
 class Outcome(NamedTuple):
     """What became of a case: which kind, who was asked, and ``answered``, ``refused`` or what was wrong."""
 
@@ -306,8 +325,8 @@ def run(effort: Effort) -> Table:
     for make in KINDS:
         of_kind = [case for case in found if case.kind == make.__name__]
         told = Counter(case.what for case in of_kind)
-        refused = Counter(case.words.split(":")[1][:50].strip() for case in of_kind if case.what == "refused")
-        reasons = "; ".join(f"{words} … ({number})" for words, number in refused.most_common(2))
+        refused = Counter(reason(case.words) for case in of_kind if case.what == "refused")
+        reasons = "; ".join(f"{words} ({number})" for words, number in refused.most_common(3))
         failed = len(of_kind) - told["answered"] - told["refused"]
         body.append((make.__name__.replace("_", " "), *map(str, (told["answered"], told["refused"], failed)), reasons))
     for case in wrong[:20]:
