@@ -21,10 +21,10 @@ from spngp import SPNGPRegressor, metrics
 SETS = ("airfoil", "ccpp", "naval", "pumadyn32nm", "kin40k", "keggdirected")
 
 
-def judged(rows: accuracy.Rows, seed: int) -> tuple[float, float, float]:
+def judged(rows: accuracy.Rows, seed: int, overlap: float | None) -> tuple[float, float, float]:
     X, y, X_new, y_new = rows
     start = time.process_time()
-    model = SPNGPRegressor(random_state=seed).fit(X, y)
+    model = SPNGPRegressor(overlap=overlap, random_state=seed).fit(X, y)
     seconds = time.process_time() - start
     mixture = model.predict_dist(X_new)
     return metrics.nlpd(mixture, y_new), metrics.rmse(mixture, y_new), seconds
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--sets", type=reporting.names, default=list(SETS))
     parser.add_argument("--rows", type=int, default=8192, help="most rows to learn from; others are validation rows")
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--overlap", type=float, help="context rows per own row, instead of the default")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     reporting.print_head(["set", "rows", "NLPD", "std over seeds", "worst", "RMSE", "CPU s"])
@@ -43,7 +44,8 @@ def main() -> None:
         order = np.random.default_rng(7).permutation(len(y))
         n = min(arguments.rows, len(y) * 4 // 5)
         learnt, held_out = order[:n], order[n : n + 4000]
-        found = np.array([judged((X[learnt], y[learnt], X[held_out], y[held_out]), s) for s in range(arguments.seeds)])
+        rows = X[learnt], y[learnt], X[held_out], y[held_out]
+        found = np.array([judged(rows, seed, arguments.overlap) for seed in range(arguments.seeds)])
         nlpd, (_, rmse, seconds) = found[:, 0], found.mean(axis=0)
         cells = [f"{nlpd.mean():.3f}", f"{nlpd.std():.3f}", f"{nlpd.max():.3f}", f"{rmse:.4f}", f"{seconds:.1f}"]
         reporting.print_row([name, n, *cells])
