@@ -170,13 +170,15 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
 def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array, weights: Sequence[Array] | None = None) -> Array:
     """Length-scales of the metric in which regions are cut: from slope variances averaged over kernels and outputs.
 
-    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's.
-    ``weights`` says for each output how much its kernels count, by default equally: a kernel without belief should not
-    decide where to cut.
+    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's, and at
+    least 1e-12 of it; where a kernel's slopes overflow, it is its input's. ``weights`` says for each output how much
+    its kernels count, by default equally: a kernel without belief should not decide where to cut.
     """
     d, at = spreads.size, spreads[np.newaxis]
     slopes = np.zeros(d)
-    for k, experts in enumerate(tied):
-        relative = [gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts]
-        slopes += np.average(relative, axis=0, weights=None if weights is None else weights[k])
-    return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12 / spreads**2))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for k, experts in enumerate(tied):
+            relative = [gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts]
+            slopes += np.average(relative, axis=0, weights=None if weights is None else weights[k])
+        slopes = np.where(np.isnan(slopes), 1.0 / spreads**2, slopes / len(tied))
+    return 1.0 / np.sqrt(np.clip(slopes, 1e-12 / spreads**2, 1e24 / spreads**2))
