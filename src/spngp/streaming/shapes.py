@@ -43,7 +43,7 @@ def current_shapes(living: Living, n_jobs: int | None = None) -> tuple[NoiseShap
 def shapes_of_leaves(living: Living, n_jobs: int | None = None) -> Callable[[int, float], NoiseShape]:
     """The shape of the noise of a leaf, given its output and its noise variance, surprises included."""
     shapes = current_shapes(living, n_jobs)
-    surprises = living.base.surprises(living.log.Z.values)
+    surprises = living.base.surprises(living.log.n_observed)
     return lambda output, noise_variance: surprises.added_to(shapes[output], output, noise_variance)
 
 
