@@ -289,8 +289,9 @@ class SPNGPRegressor(NetworkModel):
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
                 return self.fit(X, y, sample_weight, y_variance)
-            n_new, n_before = len(y), numbers_of(self._learnt)[1]
+            n_before = numbers_of(self._learnt)[1]
             X, Y, known = self._to_learn(X, y, sample_weight, y_variance, reset=False)
+            n_new = len(y)
             check_target(self.target, known)
             self._learnt, labels = updated(self, X, transformed(Y, self.targets_), self._request(), known)
             self._note_counts(as_weights(sample_weight, n_new).counts, n_new, n_before)
