@@ -215,8 +215,9 @@ class SPNGPRegressor(NetworkModel):
         ----------
         X, y : array-like
             X may be a data set as well: a :class:`pyarrow.dataset.Dataset`, the path of a Parquet file or folder, or an
-            iterator of record batches; y is then the name of its column, or a list of names. If ``memory_limit`` does
-            not hold its rows, it is fitted out of core (:mod:`spngp.outofcore`).
+            iterator of record batches; y is then the name of its column, or a list of names, and ``sample_weight`` and
+            ``y_variance`` are names of columns as well. If ``memory_limit`` does not hold its rows, it is fitted out of
+            core (:mod:`spngp.outofcore`).
         sample_weight : array-like of shape (n,), optional
             A row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of weight 0 is
             not there. A fraction of a row has the likelihood of a whole one to that power: evidence, means and
@@ -228,9 +229,7 @@ class SPNGPRegressor(NetworkModel):
         if is_elsewhere(X):
             from spngp.outofcore import fit_dataset  # the edges know the estimators, not the other way round
 
-            if sample_weight is not None or y_variance is not None:
-                raise ValueError("a data set is fitted without sample_weight and y_variance; read it, and give rows")
-            return fit_dataset(self, X, y)
+            return fit_dataset(self, X, y, sample_weight, y_variance)
         return self._fit(X, y, self._request(), sample_weight, y_variance)
 
     def _request(self) -> Request:
