@@ -15,11 +15,12 @@ import pytest
 import spngp
 from large_rows import job, names, table
 from large_rows import model as learning
+from spngp._support.directories import put_directory
 from spngp.cli.large import first_rows
 from spngp.estimators.elsewhere import with_shelf
-from spngp.io import ModelFileError
+from spngp.io import ModelFileError, shards
 from spngp.io.shards import Directory
-from spngp.outofcore import Job, fit, fit_dataset, predictions
+from spngp.outofcore import Job, finishing, fit, fit_dataset, predictions
 from spngp.outofcore.engines import Threads
 from spngp.outofcore.pieces import sampled
 
@@ -132,20 +133,38 @@ def test_empty_partitions_are_passed_over(tmp_path):
         fit(model(), job(tmp_path, folder), Threads(1))
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path):
+@pytest.mark.parametrize("size", [50, 30_000, 60_000])  # for the note of the fit, NumPy's files, shards
+def test_a_full_disk_leaves_nothing_behind(size, tmp_path):
     import resource
 
     pq.write_table(table(3000), tmp_path / "rows.parquet")
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))  # as good as full
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))  # as good as full
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(OSError, match=r"File too large|requested and"):
             fit(model(), job(tmp_path), Threads(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet"]
+
+
+def test_a_fit_that_was_killed_when_all_was_done_is_ended_by_resuming_it(tmp_path, monkeypatch):
+    """The model it replaced lies where its own was: going on from there would mix the two."""
+    pq.write_table(table(3000), tmp_path / "rows.parquet")
+    fit(model(), job(tmp_path), Threads(1))
+    pq.write_table(table(3000, seed=1), tmp_path / "rows.parquet")
+    with monkeypatch.context() as killed:
+        killed.setattr(finishing, "discard", lambda directory: None)
+        killed.setattr(shards, "put_directory", lambda new, target: put_directory(new, target) and None)
+        expected = fit(model(), job(tmp_path), Threads(1))
+    assert (tmp_path / ".model.fit" / "job.json").exists()
+    assert (tmp_path / ".model.fit" / "model").exists()
+    found = fit(model(), job(tmp_path, resume=True), Threads(1))
+    assert found.log_evidence_ == expected.log_evidence_
+    assert spngp.load(tmp_path / "model", verify=True).log_evidence_ == expected.log_evidence_
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "rows.parquet"]
 
 
 def test_half_a_model_is_none(tmp_path):
@@ -156,14 +175,16 @@ def test_half_a_model_is_none(tmp_path):
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ModelFileError, match=r"is damaged: 000001\.spngp must have"):
-        spngp.load(tmp_path / "model", verify=True)
+        spngp.load(tmp_path / "model")
+    shard.write_bytes(whole)
     lazily = spngp.load(tmp_path / "model")
     assert not lazily._learnt.shelf._open  # nothing is read before a row asks for it
+    shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ModelFileError, match="truncated"):
         lazily.predict(rows.select(names(rows, "x")))
     shard.unlink()
-    with pytest.raises(ModelFileError, match=r"000001\.spngp is not there"):
-        spngp.load(tmp_path / "model").predict(rows.select(names(rows, "x")))
+    with pytest.raises(ModelFileError, match=r"000001\.spngp must have .* bytes, got not there"):
+        spngp.load(tmp_path / "model")
     (tmp_path / "model" / "model.spngp").unlink()
     with pytest.raises(ModelFileError, match="is a directory, but not a spngp model"):
         spngp.load(tmp_path / "model")
@@ -215,7 +236,7 @@ def test_no_more_shards_are_open_than_the_limit_allows(tmp_path):
     X = rows.select(names(rows, "x")).slice(0, 200)
     n_cells = fitted._learnt.rows.size
     assert n_cells > 2
-    few = with_shelf(fitted, Directory(tmp_path / "model", limit=0.0))
+    few = with_shelf(fitted, Directory(tmp_path / "model", 0.0, 3, 1))
     np.testing.assert_array_equal(few.predict(X), fitted.predict(X))
     assert len(few._learnt.shelf._open) == 1
     assert len(fitted._learnt.shelf._open) == n_cells

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import pickle
 import queue
 import secrets
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +37,19 @@ class Workers:
         _check_shared(client, directory)
 
     def map(self, step: Callable[[Any], Summary], items: Sequence[Any], advance: Callable[[], None]) -> list[Summary]:
-        """All steps; what they know is read from a file, which does not die with a worker."""
+        """All steps; what they know is a task of its own, which is done again if it dies with a worker."""
         if not items:
             return []
-        self._directory.mkdir(parents=True, exist_ok=True)
-        path = self._directory / f"step-{secrets.token_hex(6)}.pickle"
-        path.write_bytes(pickle.dumps(step))
-        name = getattr(getattr(step, "args", [None, step])[1], "__name__", "step")
-        tasks = self._client.map(_do, [str(path)] * len(items), items, key=f"spngp-{name}-{path.stem[5:]}", pure=False)
+        name, token = getattr(getattr(step, "args", [None, step])[1], "__name__", "step"), secrets.token_hex(6)
+        known = self._client.submit(_known, step, key=f"spngp-known-{token}", pure=False)
+        tasks = self._client.map(_do, [known] * len(items), items, key=f"spngp-{name}-{token}", pure=False)
         try:
             for task in as_completed(tasks):
                 task.result()
                 advance()
             return [task.result() for task in tasks]
         finally:
-            self._client.cancel(tasks)
-            path.unlink(missing_ok=True)
+            self._client.cancel([known, *tasks])
 
     def close(self) -> None:
         """Remove the directory."""
@@ -70,15 +65,12 @@ class Workers:
             self._client.cancel(futures)
 
 
-def _do(path: str, item: Any) -> Summary:
-    return _step(path)(item)
+def _known(step: Callable[[Any], Summary]) -> Callable[[Any], Summary]:
+    return step
 
 
-@lru_cache(maxsize=4)
-def _step(path: str) -> Callable[[Any], Summary]:
-    """The step of this file, which the client has just written; read once by each process."""
-    found: Callable[[Any], Summary] = pickle.loads(Path(path).read_bytes())
-    return found
+def _do(step: Callable[[Any], Summary], item: Any) -> Summary:
+    return step(item)
 
 
 def _check_shared(client: Client, directory: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +14,14 @@ import pyarrow.dataset as ds
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
+from spngp._support.directories import remove_directory, temporary_directory
 from spngp._support.types import Array
 from spngp.dask.collections import answers, for_each_partition, input_names, is_frame, target_names
 from spngp.dask.engine import Workers, default_client
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.answers import Question
 from spngp.io import load
-from spngp.io.shards import directory_of
+from spngp.io.shards import directory_of, is_model_directory
 from spngp.outofcore.fitting import Job, fit
 from spngp.outofcore.pieces import write_table
 from spngp.outofcore.spill import removed
@@ -75,7 +75,7 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
         """
         client = default_client() if self.client is None else self.client
         given = None if self.directory is None else Path(self.directory)
-        home = Path(tempfile.mkdtemp(prefix="spngp-dask-", dir=given))
+        home = temporary_directory(given, None if given is None else _has_model)
         try:
             workers = Workers(client, home / "steps")
             targets = target_names(y, input_names(X))
@@ -100,7 +100,7 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
             raise
         self.path_, self.targets_ = home / "model", targets
         if given is None:
-            self._remover = weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+            self._remover = weakref.finalize(self, remove_directory, home)
         return self
 
     def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
@@ -131,6 +131,11 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "path_")
+
+
+def _has_model(directory: Path) -> bool:
+    """Whether a fit has put a model there: it is its user's."""
+    return is_model_directory(directory / "model")
 
 
 class _Writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -51,8 +52,9 @@ class SPNGPRegressor(NetworkModel):
         Number of alternative ways to cut every region, mixed by their evidence. The cost grows as a power of it.
     overlap : float, optional
         Context rows per own row: an expert with n rows in its region also sees the ``overlap * n`` nearest rows outside
-        when it predicts; 0 for none. By default 3 up to 50,000 training rows, and fewer beyond
-        (:func:`spngp.learning.defaults.overlap`). It is 1 where the evidence chooses cuts along the only input.
+        when it predicts; 0 for none. By default 3, or more if an expert would otherwise see fewer rows than 3.2 times
+        ``max_leaf_size``; fewer beyond 50,000 training rows (:func:`spngp.learning.defaults.overlap`). It is 1 where
+        the evidence chooses cuts along the only input.
     margin : float or sequence of float, optional
         Instead of ``overlap``: an expert sees all rows up to this distance beyond the border of its region, in the
         units of X; one distance for all inputs, or one per input.
@@ -233,7 +235,7 @@ class SPNGPRegressor(NetworkModel):
     def _request(self) -> Request:
         return Request(
             kernels=self.kernels,
-            default_kernels=defaults.default_kernels,
+            default_kernels=partial(defaults.default_kernels, max_leaf_size=self.max_leaf_size),
             strategy=self._strategy(),
             searches=True,
             chooses_cuts=self.structure == "compact" and self.hyperparameters == "adaptive",
@@ -286,8 +288,9 @@ class SPNGPRegressor(NetworkModel):
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
                 return self.fit(X, y, sample_weight, y_variance)
-            n_new, n_before = len(y), numbers_of(self._learnt)[1]
+            n_before = numbers_of(self._learnt)[1]
             X, Y, known = self._to_learn(X, y, sample_weight, y_variance, reset=False)
+            n_new = len(y)
             check_target(self.target, known)
             self._learnt, labels = updated(self, X, transformed(Y, self.targets_), self._request(), known)
             self._note_counts(as_weights(sample_weight, n_new).counts, n_new, n_before)

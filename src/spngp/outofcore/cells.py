@@ -17,7 +17,7 @@ from spngp.box import Box
 from spngp.estimators.rows import canonical_order
 from spngp.gp.optimisation import Convergence
 from spngp.io.shards import read_network, shard_path, write_cell, write_network
-from spngp.learning.defaults import OVERLAP
+from spngp.learning.defaults import MOST_OVERLAP
 from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
@@ -142,7 +142,7 @@ def _copies_that_count(X: Array, plan: Plan) -> Indices:
     Equal rows are seen together or not at all: more of them than a leaf may see are not seen
     (:func:`spngp.structure.context.nearest`), however many more.
     """
-    overlap = OVERLAP if plan.overlap is None else float(np.asarray(plan.overlap))
+    overlap = MOST_OVERLAP if plan.overlap is None else float(np.asarray(plan.overlap))
     most = max(int(2.0 * overlap * plan.block_size), plan.block_size) + 2
     new = np.flatnonzero(np.concatenate([[True], (X[1:] != X[:-1]).any(axis=1)]))
     rank = np.arange(X.shape[0]) - np.repeat(new, np.diff(np.append(new, X.shape[0])))

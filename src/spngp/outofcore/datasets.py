@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
 
+from spngp._support.directories import remove_directory, temporary_directory
 from spngp._support.memory import GIGABYTE, default_limit
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import become, with_shelf
@@ -55,7 +55,7 @@ def fit_dataset(
         if column is not None and not isinstance(column, str):
             raise ValueError(f"for a data set {name} must be the name of its column, got a {type(column).__name__}")
     one, targets = isinstance(targets, str), [targets] if isinstance(targets, str) else list(targets)
-    work = Path(tempfile.mkdtemp(prefix="spngp-"))
+    work = temporary_directory()
     try:
         dataset = as_dataset(source, work / "input")
         facts = Facts(weight, variance)
@@ -64,6 +64,7 @@ def fit_dataset(
             table = dataset.to_table(columns=[*inputs, *targets, *facts.columns])
             Y = outputs_of(table, targets, "0")
             known = [None if name is None else table[name].to_numpy() for name in (weight, variance)]
+            remove_directory(work)
             return model.fit(table.select(inputs), Y[:, 0] if one else Y, *known)
         job = Job(
             dataset=dataset,
@@ -76,7 +77,7 @@ def fit_dataset(
         )
         fitted = fit(model, job, Threads(model.n_jobs) if engine is None else engine)
     except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
+        remove_directory(work)
         raise
     shutil.rmtree(work / "input", ignore_errors=True)
     return become(model, with_shelf(fitted, directory_of(fitted).owning(work)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import hashlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,15 +14,17 @@ from spngp._support.types import Array, Indices
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import learnt_in_shards
 from spngp.io.models import load
-from spngp.io.shards import Directory, put_in_place, write_about
+from spngp.io.shards import MODEL, Directory, is_model_directory, put_in_place, write_about
 from spngp.learning.noise_shapes import Weighed, shapes_by
 from spngp.learning.sharded import Sharded
 from spngp.learning.surprises import variances_by
 from spngp.network import Leaf
 from spngp.noise import GAUSSIAN, NoiseShape
+from spngp.outofcore.spill import aside, discard
 from spngp.outofcore.work import Summary, Work
 
 _DONORS = 10_000  # rows that a model keeps for rows that lack inputs
+_FINISHED = "finished"  # the digest of the file about the model, from before it takes its place
 
 
 def finished(
@@ -64,9 +66,22 @@ def finished(
     )
     learnt_in_shards(model, sharded, plan.labels)
     write_about(work.shards, model)
+    with aside(work.directory / _FINISHED) as temporary:
+        temporary.write_text(_digest(work.shards))
     put_in_place(work.shards, output)
-    shutil.rmtree(work.directory, ignore_errors=True)
+    discard(work.directory)
     return cast("SPNGPRegressor", load(output))
+
+
+def is_in_place(work: Work, output: Path) -> bool:
+    """Whether a fit was killed after its model had taken its place, and before its own files had gone."""
+    noted = work.directory / _FINISHED
+    return noted.is_file() and is_model_directory(output) and noted.read_text() == _digest(output)
+
+
+def _digest(directory: Path) -> str:
+    """Of the file about a model."""
+    return hashlib.sha256((directory / MODEL).read_bytes()).hexdigest()
 
 
 def _noise_shapes(
@@ -76,7 +91,7 @@ def _noise_shapes(
     if not learns and not widens.any():
         return [GAUSSIAN] * widens.size
 
-    shelf = Directory(work.shards, limit=0.0)
+    shelf = Directory(work.shards, 0.0, work.known().ground.plan.units.inputs.mean.size, widens.size)
 
     def opened(cell: int, region: int, place: int) -> Leaf:
         return shelf.cell(cell).network(region).responsibilities()[place].leaf

@@ -13,12 +13,11 @@ The steps, each for all pieces or cells before the next begins:
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +32,7 @@ from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import check_supported, describe, plan_for
 from spngp.estimators.rows import canonical_order
 from spngp.gp.optimisation import Convergence
+from spngp.io import load
 from spngp.learning.doubt import noise_beyond_reach, without_doubted
 from spngp.learning.ground import Ground, lay_ground
 from spngp.learning.proportion import most_errors
@@ -40,11 +40,11 @@ from spngp.learning.regional import tied_again
 from spngp.learning.tied import Tied
 from spngp.outofcore.cells import learn_cell, see_around
 from spngp.outofcore.facts import Facts
-from spngp.outofcore.finishing import finished
+from spngp.outofcore.finishing import finished, is_in_place
 from spngp.outofcore.halos import exchange, measure_reach
 from spngp.outofcore.pieces import Piece, pieces_of
 from spngp.outofcore.reading import inputs_of, learnt_outputs, outputs_of, route, share_of, take_sample
-from spngp.outofcore.spill import aside, removed
+from spngp.outofcore.spill import JOB, aside, discard
 from spngp.outofcore.work import Engine, Frame, LeafTable, Step, Summary, Work, run
 from spngp.structure import Region
 from spngp.structure.cells import CellTree
@@ -108,47 +108,64 @@ def fit(model: SPNGPRegressor, job: Job, engine: Engine) -> SPNGPRegressor:
     is to ``resume`` it.
     """
     check_supported(model, job.variance is not None)
+    work = Work(job.directory, job.directory / "model")
     model, facts = clone(model), Facts(job.weight, job.variance)
     if job.table is not None:
         model.table_ = job.table
     pieces = pieces_of(job.dataset, [*job.inputs, *job.targets, *facts.columns])
-    work = Work(job.directory, job.directory / "model")
-    seed = _begin(model, job, work, pieces)
+    goes_on = _goes_on(model, job, work, pieces)
+    if goes_on and is_in_place(work, job.output):
+        discard(work.directory)
+        return cast("SPNGPRegressor", load(job.output))
     try:
+        seed = _seed(model, job, work, pieces, goes_on)
         with Progress(bool(model.verbose)) as progress, one_blas_thread():
             return _fitted(model, job, facts, engine, work, pieces, seed, progress)
     except Exception as error:
         if _is_final(error):
-            removed(work.directory)
+            discard(work.directory)
         raise
 
 
 def _is_final(error: Exception) -> bool:
     """Whether to try again would end in the same error: not if workers or connections were lost."""
-    if isinstance(error, OSError):
-        return error.errno is not None and not isinstance(error, ConnectionError | TimeoutError)
+    if isinstance(error, OSError):  # NumPy's of a full disk has no number, like Dask's of a lost connection
+        return type(error) is OSError or (
+            error.errno is not None and not isinstance(error, ConnectionError | TimeoutError)
+        )
     return isinstance(error, ValueError | TypeError | ArithmeticError)
 
 
-def _begin(model: SPNGPRegressor, job: Job, work: Work, pieces: Sequence[Piece]) -> int:
-    """Make the directory, or find it as the same job has left it; returns the seed."""
-    about = {
+def _about(model: SPNGPRegressor, job: Job, pieces: Sequence[Piece]) -> dict[str, Any]:
+    """What tells a fit from another one."""
+    return {
         "parameters": {name: repr(value) for name, value in sorted(model.get_params().items()) if name != "n_jobs"},
         "pieces": [[piece.name, piece.n_rows] for piece in pieces],
         "columns": [list(job.inputs), list(job.targets), job.weight, job.variance],
         "sizes": [job.most_sampled, job.rows_of_a_cell],
     }
-    noted = work.directory / "job.json"
-    if job.resume and noted.is_file():
-        before = json.loads(noted.read_text())
-        if before["about"] == about:
-            return int(before["seed"])
+
+
+def _goes_on(model: SPNGPRegressor, job: Job, work: Work, pieces: Sequence[Piece]) -> bool:
+    """Whether the directory is as the same job has left it; an error if it is another's that is to be resumed."""
+    noted = work.directory / JOB
+    if not (job.resume and noted.is_file()):
+        return False
+    if json.loads(noted.read_text())["about"] != _about(model, job, pieces):
         raise ValueError(f"{work.directory} is of another fit: other data or other options; fit without resuming it")
-    shutil.rmtree(work.directory, ignore_errors=True)
+    return True
+
+
+def _seed(model: SPNGPRegressor, job: Job, work: Work, pieces: Sequence[Piece], goes_on: bool) -> int:
+    """The seed of a fit, that goes on or begins with a directory of its own."""
+    noted = work.directory / JOB
+    if goes_on:
+        return int(json.loads(noted.read_text())["seed"])
+    discard(work.directory)
     work.shards.mkdir(parents=True)
     seed = int(as_generator(model.random_state).integers(2**62))
     with aside(noted) as temporary:
-        temporary.write_text(json.dumps({"about": about, "seed": seed}))
+        temporary.write_text(json.dumps({"about": _about(model, job, pieces), "seed": seed}))
     return seed
 
 
