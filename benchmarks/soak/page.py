@@ -6,6 +6,7 @@ A run of a section is a record, kept as JSON in ``benchmarks/results/soak``; the
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from soak import SECTIONS, Table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "trust.md"
+PYTHONPATH = os.pathsep.join(str(ROOT / name) for name in ("src", "benchmarks", "tests"))  # of processes of a section
 RECORDS = ROOT / "benchmarks" / "results" / "soak"
 
 _HEAD = """\

@@ -39,10 +39,19 @@ def _length_scale(d: int, factor: float, levels: tuple[int, ...] = (), of_levels
     return Parameter(scales, LENGTH_SCALE_BOUNDS)
 
 
-def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
+def default_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0, max_leaf_size: int = 500) -> list[Kernel]:
     """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs.
 
-    ``levels`` has for each input of codes the number of its levels, 0 for numbers; it is empty if all are numbers.
+    Two sums of a slow and a fast part, smooth and less smooth; for sets that are cut in any case, of more rows than two
+    leaves hold, also a single rough kernel, which dense rows can tell from noise.
+
+    Parameters
+    ----------
+    d : int
+    levels : tuple of int
+        For each input of codes the number of its levels, 0 for numbers; empty if all are numbers.
+    n_rows, max_leaf_size : int
+        Rows to learn from, and most rows of a leaf.
     """
 
     def variance(value: float) -> Parameter:
@@ -50,10 +59,11 @@ def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
 
     slow = _length_scale(d, 2.0, levels, SLOW_OF_LEVELS)
     fast = _length_scale(d, 0.7, levels, FAST_OF_LEVELS)
-    return [
+    sums = [
         SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
         Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
     ]
+    return [*sums, Matern(0.5, slow, variance(1.0), levels)] if n_rows > 2 * max_leaf_size else sums
 
 
 def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:
@@ -112,8 +122,8 @@ def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
     return min(MOST_OVERLAP, max(least, seen / own_rows - 1.0))
 
 
-def traditional_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
-    """The kernel of a single GP with ``kernel=None``, for d standardised inputs; ``levels`` as in default kernels."""
+def traditional_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0) -> list[Kernel]:
+    """The kernel of a single GP with ``kernel=None``, for any number of rows; d and levels as in default kernels."""
     return [SquaredExponential(_length_scale(d, 1.0, levels), Parameter(1.0, VARIANCE_BOUNDS), levels)]
 
 

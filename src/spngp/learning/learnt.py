@@ -117,9 +117,9 @@ class Learnt:
         own_noise, variances, shares = (None if part is None else part[order] for part in known)
         return replace(self, X=self.X[order], Y=self.Y[order], own_noise=own_noise, variances=variances, shares=shares)
 
-    def surprises(self, Y: Array) -> Surprises:
-        """What may surprise after the outputs Y, of which NaN are missing."""
-        return Surprises((~np.isnan(Y)).sum(axis=0), self.surprise_variances)
+    def surprises(self, n_observed: Indices) -> Surprises:
+        """What may surprise after so many outputs of each kind."""
+        return Surprises(n_observed, self.surprise_variances)
 
     def known_variances(self, n_rows: int) -> KnownVariances | None:
         """What is known of the noise of the first rows, in the units of learning."""
