@@ -74,7 +74,7 @@ RUNS = {
     ],
     "outofcore_flights": [],  # a cluster; tests/dask_engine has one
     "outofcore_stages": [],  # toy sizes are too few rows to be fitted out of core; tests/outofcore fits more
-    "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
+    "overlap": [Run("--rows 120 --overlaps 1", r"120 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
     "same_numbers": [Run("", r"the same", ("yacht",))],
@@ -133,6 +133,7 @@ def make_small(name, script, folder):
         sections["coverage"].KINDS = ("gp", "gross")
         sections["errors"].KINDS = {"friedman": sections["errors"].KINDS["friedman"]}
         sections["errors"].SIDES = ("any",)
+        sections["errors"].N_TEST = sections["search"].N_TEST = 40
     elif name == "inverse":
         script.SIZES = (30, 60)
     elif name == "missing":
