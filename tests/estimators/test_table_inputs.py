@@ -55,7 +55,9 @@ def test_other_libraries_columns_in_any_order_and_inputs_as_arrays(fitted):
         np.testing.assert_array_equal(model.predict(other), wanted)
     np.testing.assert_array_equal(model.predict(model.columns_.encode(X_new)), wanted)
     np.testing.assert_array_equal(model.predict(X_new.assign(further=1.0)), wanted)
-    with pytest.raises(ValueError, match=r"or an array of the .* inputs that they become, got an array with 4 columns"):
+    with pytest.raises(
+        ValueError, match=r"or an array of the .* inputs that they become, got an array of numbers with 4 columns"
+    ):
         model.predict(np.zeros((2, 4)))
 
 

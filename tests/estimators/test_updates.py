@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import spngp
 from spngp import SPNGPRegressor
+from spngp.kernels import SquaredExponential
 
 GRID = np.linspace(-2, 2, 60)[:, np.newaxis]
 
@@ -154,6 +155,23 @@ def test_a_failed_fit_or_update_leaves_the_model_as_it_was():
         name: id(value) for name, value in state.items()
     }
     np.testing.assert_array_equal(model.predict(GRID), before)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda model: model.partial_fit([[0.5]], None), "requires y to be passed"),
+        (lambda model: model.partial_fit([[0.5]], 1.0), r"y must have shape \(n,\) or \(n, p\), got \(\)"),
+        (lambda model: model.forget(rows=model.row_numbers_ > 2), r"got a mask; give row_numbers_\[mask\]"),
+        (lambda model: model.forget(rows=["first"]), "as in row_numbers_, got 'first'"),
+    ],
+)
+def test_what_an_update_cannot_take_is_said_in_one_line(change, said):
+    X = np.linspace(0.0, 1.0, 12)[:, np.newaxis]
+    model = SPNGPRegressor(SquaredExponential(), hyperparameters="fixed", noise_variance=0.01).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=said) as error:
+        change(model)
+    assert "\n" not in str(error.value)
 
 
 def test_models_that_were_updated_are_copied_pickled_cloned_and_saved(tmp_path):

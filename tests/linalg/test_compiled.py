@@ -4,6 +4,7 @@ import ctypes
 import importlib
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from spngp._linalg.square import Square
 from spngp._support.threads import map_leaves
 from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Linear, Matern, RationalQuadratic, SquaredExponential
+from spngp.kernels.compiled_sum import covariances_with_few
 
 needs_library = pytest.mark.skipif(_compiled.library is None, reason="there is no compiled library")
 
@@ -168,6 +170,35 @@ def test_the_inverse_equals_that_of_single_calls(n, monkeypatch):
     np.testing.assert_array_equal(*inverses)  # the same calls in the same order
 
 
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), RationalQuadratic()])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (64, 2), (131, 1), (131, 8), (70, 9)])
+def test_covariances_with_few_rows_are_those_of_the_kernel(kernel, n, m, formulas):
+    rng = np.random.default_rng(n)
+    X1, X2 = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+    of_few = covariances_with_few(kernel, 3)
+    for far in (0.0, 1e6, 1e200):  # away from zero; so far that every covariance is zero
+        expected = kernel.covariances(X1, X2 + (far if far > 1e100 else 0.0))
+        shift = 0.0 if far > 1e100 else far
+        found = of_few(X1 + shift, X2 + far).T
+        np.testing.assert_allclose(found, expected, rtol=1e-7 if shift else 1e-13, atol=1e-12 if shift else 1e-300)
+        assert found.flags.f_contiguous
+
+
+@pytest.mark.parametrize("levels", [(0, 3, 0), (4, 3, 2)])
+def test_covariances_with_few_rows_of_levels(levels, formulas):
+    kernel = SquaredExponential([0.5, 1.0, 2.0], 1.7, levels=levels) + Matern(1.5, 0.7, 0.3)
+    rng = np.random.default_rng(0)
+    X = np.where(np.array(levels) > 0, 2.0 * rng.integers(0, 3, (80, 3)), rng.standard_normal((80, 3)))
+    np.testing.assert_allclose(covariances_with_few(kernel, 3)(X, X[:3]).T, kernel.covariances(X, X[:3]), rtol=1e-13)
+
+
+@needs_library
+def test_covariances_with_few_rows_can_be_pickled():
+    kernel, X = KERNELS["sum"], np.random.default_rng(0).standard_normal((5, 3))
+    again = pickle.loads(pickle.dumps(covariances_with_few(kernel, 3)))
+    np.testing.assert_array_equal(again(X, X[:1]), covariances_with_few(kernel, 3)(X, X[:1]))
+
+
 @needs_library
 def test_the_library_writes_nothing_outside_its_arrays():
     n, guard = 37, 8
@@ -185,6 +216,12 @@ def test_the_library_writes_nothing_outside_its_arrays():
     _compiled.library.packed_gram(_compiled.MATERN[2.5], pointer(X), n, 3, pointer(pairs), pointer(slopes), 0.0, None)
     for array in (pairs[-guard:], slopes[-guard:]):
         assert (array == np.pi).all()
+    rows, out = np.ascontiguousarray(X), np.full(2 * n + guard, np.pi)
+    numbers, scales = np.array([_compiled.MATERN[1.5]]), np.ones(3)
+    at = (rows.ctypes.data, n, rows.ctypes.data, 2, 3, pointer(scales), pointer(np.zeros(1)), None, pointer(out))
+    _compiled.library.sum_of_parts(1, numbers.ctypes.data, *at)
+    assert (out[-guard:] == np.pi).all()
+    assert (out[:-guard] != np.pi).all()
 
 
 def test_without_the_library_a_model_is_the_same():

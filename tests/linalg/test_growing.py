@@ -27,20 +27,21 @@ def grown(C, steps):
 
 
 @pytest.mark.parametrize("steps", [[1] * 70, [64, 64, 1], [63, 2, 65], [5, 130, 7], [200]])
-def test_grown_by_any_steps(steps):
+def test_grown_by_any_steps(steps, formulas):
     n = sum(steps)
     C = covariance(n)
     factor, L = grown(C, steps), np.linalg.cholesky(C)
     np.testing.assert_allclose(factor.dense(), L, atol=1e-10)
     np.testing.assert_allclose(factor.diagonal, L.diagonal(), atol=1e-10)
-    B = np.random.default_rng(1).standard_normal((n, 3))
-    for solve, expected in (
-        (factor.solve, np.linalg.solve(L, B)),
-        (factor.solve_transposed, np.linalg.solve(L.T, B)),
-    ):
-        found = B.copy()
-        solve(found)
-        np.testing.assert_allclose(found, expected, atol=1e-10)
+    for columns in (1, 2, 3):
+        B = np.random.default_rng(1).standard_normal((n, columns))
+        for solve, expected in (
+            (factor.solve, np.linalg.solve(L, B)),
+            (factor.solve_transposed, np.linalg.solve(L.T, B)),
+        ):
+            found = B.copy()
+            solve(found)
+            np.testing.assert_allclose(found, expected, atol=1e-10)
     assert factor.nbytes < 8 * (n + 64) ** 2
 
 
@@ -50,6 +51,17 @@ def test_rows_taken_out(gone):
     left = np.delete(np.arange(150), gone)
     factor = GrowingFactor.of(np.linalg.cholesky(C)).without(np.array(gone))
     np.testing.assert_allclose(factor.dense(), np.linalg.cholesky(C[np.ix_(left, left)]), atol=1e-9)
+
+
+def test_what_stands_above_the_diagonal_is_not_read(formulas):
+    C = covariance(100)
+    L = np.linalg.cholesky(C)
+    factor = GrowingFactor.of(L + np.triu(np.full((100, 100), np.nan), 1))
+    np.testing.assert_array_equal(factor.dense(), L)
+    for columns in (1, 2, 3):
+        B = np.ones((100, columns))
+        factor.solve(B)
+        np.testing.assert_allclose(B, np.linalg.solve(L, np.ones((100, columns))), atol=1e-10)
 
 
 def test_versions_do_not_disturb_each_other():

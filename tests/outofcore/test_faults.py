@@ -16,6 +16,7 @@ import spngp
 from large_rows import job, names, table
 from large_rows import model as learning
 from spngp._support.directories import put_directory
+from spngp.cli.large import first_rows
 from spngp.estimators.elsewhere import with_shelf
 from spngp.io import ModelFileError, shards
 from spngp.io.shards import Directory
@@ -104,6 +105,7 @@ def test_errors_name_partition_and_column(tmp_path):
         (replaced(good, "x1", pa.array(gaps)), f"partition b.parquet: input 'x1', row {gap} has no value"),
         (replaced(good, "y0", pa.array(infinite)), "partition b.parquet: target 'y0' must be finite, got inf"),
     ]
+    weights = pa.array([1.0] * 499 + [-2.0])
     for i, (rows, message) in enumerate(cases):
         path = tmp_path / str(i)
         path.mkdir()
@@ -111,6 +113,13 @@ def test_errors_name_partition_and_column(tmp_path):
         with pytest.raises(ValueError, match=message):
             fit(model(), Job(**{**vars(given), "most_sampled": 1500}), Threads(1))
         assert sorted(found.name for found in path.iterdir()) == ["rows"]
+    with pytest.raises(ValueError, match=r"partition b\.parquet: column 'x1' must hold a number"):
+        first_rows(ds.dataset(tmp_path / "1" / "rows"))
+    given = bad(tmp_path, replaced(good, "x2", weights))
+    with pytest.raises(ValueError, match=r"partition [ab]\.parquet: weights in column 'x2' must be finite and >= 0"):
+        fit(model(), Job(**{**vars(given), "inputs": ["x0", "x1"], "weight": "x2"}), Threads(1))
+    with pytest.raises(ValueError, match=r"partition a\.parquet: target 'y0' must be positive to be learnt on a log"):
+        fit(model(target="log"), given, Threads(1))
 
 
 def test_empty_partitions_are_passed_over(tmp_path):
@@ -187,7 +196,7 @@ def test_half_a_model_is_none(tmp_path):
         ({"structure": "random"}, "out of core structure must be 'compact', got 'random'"),
         ({"n_partitions": 2}, "out of core n_partitions must be 1, got 2"),
         ({"margin": 0.5, "overlap": None}, "out of core margin must be None, got 0.5"),
-        ({"target": "log"}, "out of core target must be None, got 'log'"),
+        ({"target": "auto"}, "out of core target must be None or 'log', got 'auto'"),
     ],
 )
 def test_what_is_not_done_out_of_core_is_refused(tmp_path, changes, message):
@@ -246,6 +255,7 @@ def test_streamed_predictions_are_those_of_the_model(tmp_path):
 
     found = list(predictions(fitted, (X.slice(i, 170) for i in range(0, 500, 170)), answer, str(tmp_path)))
     assert [part["mean"].size for part in found] == [170, 170, 160]
+    assert not fitted._learnt.shelf._open  # cells are closed when they are done
     expected = fitted.predict_dist(X)
     np.testing.assert_array_equal(np.concatenate([part["std"] for part in found]), expected.std)
     np.testing.assert_array_equal(np.concatenate([part["mean"] for part in found]), expected.mean)

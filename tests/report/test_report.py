@@ -10,6 +10,7 @@ import pytest
 from spngp import GPRegressor, SPNGPRegressor, datasets, metrics
 from spngp._support.outputs import one_output
 from spngp.committees import RobustBayesianCommitteeMachine
+from spngp.kernels import SquaredExponential
 from spngp.plotting.expert_regions import expert_regions
 from spngp.report import RowNames, write_report
 from spngp.report.text import Cell, figure, json_for_html, name, number, packed, table
@@ -236,6 +237,22 @@ def test_the_same_model_gives_the_same_page(hostile, tmp_path):
     model, X, Y = hostile
     one, other = (write_report(model, tmp_path / f"{i}.html", X, Y).read_bytes() for i in range(2))
     assert one == other
+
+
+def test_rows_that_the_model_was_learnt_from_do_not_pass_for_new_ones(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    y = X[:, 0] + 0.1 * rng.standard_normal(60)
+    model = GPRegressor(SquaredExponential(), hyperparameters="fixed", noise_variance=0.01).fit(X[:40], y[:40])
+    said = {
+        10: "Judged by 20 rows, all of which it was learnt from: on new rows it will be worse.",
+        30: "Judged by 20 rows, of which 10 are equal to rows that it was learnt from: if they are the same ones",
+        40: "Judged by 20 rows that it has not seen.",
+    }
+    for start, words in said.items():
+        rows = slice(start, start + 20)
+        page = write_report(model, tmp_path / "report.html", X[rows], y[rows]).read_text(encoding="utf-8")
+        assert words in page
 
 
 def test_more_rows_than_are_looked_at_are_sampled(hostile, tmp_path, monkeypatch):

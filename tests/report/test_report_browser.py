@@ -101,6 +101,19 @@ def test_it_opens_without_errors_and_without_a_network(opened, report):
     assert opened.page.locator(".js-plotly-plot").count() == 1 + 6 + 3 + 6 + 2
 
 
+def test_what_is_still_to_be_drawn_is_drawn_before_printing(opened):
+    cards = "document.querySelectorAll('#panel-cards .js-plotly-plot, #residual-cards .js-plotly-plot').length"
+    again = "const output = document.getElementById('output'); output.onchange({ target: output })"
+    printing = "dispatchEvent(new Event('beforeprint'))"
+    before, printed = opened.page.evaluate(
+        f"() => {{ {again}; const before = {cards}; {printing}; return [before, {cards}]; }}"
+    )
+    assert (before < 12, printed) == (True, 12)
+    opened.page.wait_for_selector("html[data-ready=true]")
+    assert opened.page.evaluate(cards) == 12
+    assert opened.problems == []
+
+
 def test_the_verdict_stands_first_and_the_importances_next(opened):
     page = opened.page
     first = page.locator(".verdict").first.inner_text()

@@ -3,11 +3,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from spngp._linalg import compiled
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Linear, SquaredExponential
 from spngp.network import Box, Leaf, Product, Split, Sum
 from spngp.structure import Compact, EqualWidth, RandomAxes, build_network, leaf_regions
-from spngp.structure.context import NearestContext
+from spngp.structure.context import NearestContext, Reach, squared_distances
 from spngp.structure.regions import distinct_regions
 from spngp.structure.strategies import cut_between_values
 
@@ -283,3 +284,19 @@ def test_a_graph_that_explodes_is_refused_before_it_takes_time_or_memory(strateg
 def test_graphs_with_hundreds_of_alternatives_are_grown(strategy, X):
     root = strategy.regions(X, np.random.default_rng(0))
     assert len(leaf_regions(root)) > 60
+
+
+@pytest.mark.parametrize("key", [1.0, 0.5])
+@pytest.mark.parametrize("grid", [True, False])
+def test_a_reach_sees_the_same_rows_compiled_or_not(key, grid, monkeypatch):
+    rng = np.random.default_rng(0)
+    W = rng.integers(-4, 5, (500, 3)) / 2.0 if grid else rng.standard_normal((500, 3))
+    box, scales = Box(((0, -0.5, 0.5), (2, -np.inf, 1.0))), np.array([0.7, 1.0, 1.3])
+    distances = squared_distances(box, W, scales)
+    for squared in (-1.0, 0.0, float(np.median(distances)), float(distances[7]), np.inf):
+        reach = Reach(squared, key)
+        seen = reach.sees(box, W, scales)
+        with monkeypatch.context() as without:
+            without.setattr(compiled, "library", None)
+            np.testing.assert_array_equal(seen, reach.sees(box, W, scales))
+        assert (seen[box.contains(W)]).all()

@@ -15,12 +15,17 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 2  # of the functions' arguments; the same number is in native.c
+_VERSION = 3  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS),
     "packed_pullback": (_ADDRESS, _COUNT, _COUNT, *[_ADDRESS] * 5),
     "gram": (*[_COUNT, _ADDRESS] * 2, *[_COUNT] * 2, _ADDRESS, *[_COUNT] * 3, _NUMBER, _ADDRESS),
+    "sum_of_parts": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, _COUNT, *[_ADDRESS] * 4),
+    "near_box": (_ADDRESS, *[_COUNT] * 3, *[_ADDRESS] * 3, _NUMBER, _ADDRESS),
+    "solve_one": (_ADDRESS, *[_COUNT] * 2, _ADDRESS),
+    "solve_two": (_ADDRESS, *[_COUNT] * 2, *[_ADDRESS] * 2),
+    "solve_transposed": (_ADDRESS, *[_COUNT] * 2, _ADDRESS, _COUNT),
     "invert": (_ADDRESS, _ADDRESS, *[_COUNT] * 3),
     "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, _NUMBER, _ADDRESS),
 }
@@ -39,6 +44,11 @@ class Library(NamedTuple):
     packed_gram: Callable[..., None]
     packed_pullback: Callable[..., None]
     gram: Callable[..., None]
+    sum_of_parts: Callable[..., None]
+    near_box: Callable[..., int]
+    solve_one: Callable[..., None]
+    solve_two: Callable[..., None]
+    solve_transposed: Callable[..., None]
     invert: Callable[..., None]
     evidence: Callable[..., int]
 
@@ -62,7 +72,7 @@ def _load() -> Library | None:
         )
         return None
     for name, function in functions.items():
-        function.argtypes, function.restype = _ARGUMENTS[name], _COUNT if name == "evidence" else None
+        function.argtypes, function.restype = _ARGUMENTS[name], _COUNT if name in ("near_box", "evidence") else None
     library = Library(**functions)
     return library if _can_compute(library) else None
 

@@ -6,10 +6,13 @@ every number once, by matrix products. Versions of a factor share slabs: an olde
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
+from numpy.typing import NDArray
 
+from spngp._linalg import compiled
 from spngp._linalg.lapack import ONE, PLAIN, RIGHT, TRANSPOSED, UPPER, dtrsm, integer
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.types import Array, Indices
@@ -21,13 +24,17 @@ _CLAIM = threading.Lock()  # two versions of a factor may grow in two threads at
 
 
 class _Slab:
-    """Rows ``start`` to ``start + capacity`` of the triangle; the first ``filled`` of them are in use."""
+    """Rows ``start`` to ``start + capacity`` of the triangle; the first ``filled`` of them are in use.
 
-    __slots__ = ("address", "array", "filled", "start", "stride")
+    What stands above the diagonal is not part of it, and may be anything.
+    """
+
+    __slots__ = ("address", "array", "filled", "nbytes", "start", "stride")
 
     def __init__(self, start: int, capacity: int) -> None:
         self.start, self.filled = start, 0
         self.array = np.zeros((capacity, start + capacity))
+        self.nbytes: int = self.array.nbytes
         self.stride = integer(start + capacity)
         self.address: int = self.array.ctypes.data + 8 * start  # of the triangle at the diagonal
 
@@ -55,6 +62,8 @@ class GrowingFactor:
     ----------
     n : int
         Number of rows.
+    nbytes : int
+        Memory that it takes.
 
     Examples
     --------
@@ -67,10 +76,12 @@ class GrowingFactor:
            [1., 2.]])
     """
 
-    __slots__ = ("_slabs", "n")
+    __slots__ = ("_places", "_slabs", "n", "nbytes")
 
-    def __init__(self, slabs: tuple[_Slab, ...] = (), n: int = 0) -> None:
+    def __init__(self, slabs: tuple[_Slab, ...] = (), n: int = 0, places: NDArray[np.int64] | None = None) -> None:
         self._slabs, self.n = slabs, n
+        self._places = places  # where slabs are, for the compiled library; None if not known yet
+        self.nbytes = sum([slab.nbytes for slab in slabs])
 
     def __reduce__(self) -> tuple[object, ...]:
         return GrowingFactor, (self._slabs, self.n)
@@ -83,15 +94,10 @@ class GrowingFactor:
             stop = min(start + _SLAB, n)
             slab = _Slab(start, stop - start)
             slab.array[:, :start] = L[start:stop, :start]
-            slab.array[:, start:] = np.tril(L[start:stop, start:stop])
+            slab.array[:, start:] = L[start:stop, start:stop]
             slab.filled = stop - start
             slabs.append(slab)
         return GrowingFactor(tuple(slabs), n)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that it takes."""
-        return sum(slab.array.nbytes for slab in self._slabs)
 
     @property
     def diagonal(self) -> Array:
@@ -109,15 +115,42 @@ class GrowingFactor:
 
     def dense(self) -> Array:
         """L as a matrix, with zeros above its diagonal."""
-        L = np.zeros((self.n, self.n))
+        return self.trailing(0)
+
+    def leading(self, n: int) -> GrowingFactor:
+        """The factor of the first n rows, in the same memory."""
+        return GrowingFactor(tuple(slab for slab in self._slabs if slab.start < n), n)
+
+    def trailing(self, first: int) -> Array:
+        """What L has in rows and columns from ``first`` on, as a matrix with zeros above its diagonal."""
+        T = np.zeros((self.n - first, self.n - first))
         for slab in self._slabs:
-            rows = min(slab.array.shape[0], self.n - slab.start)
-            L[slab.start : slab.start + rows, : slab.start + rows] = slab.array[:rows, : slab.start + rows]
-        return L
+            start, stop = max(slab.start, first), min(slab.start + slab.array.shape[0], self.n)
+            if start < stop:
+                T[start - first : stop - first, : stop - first] = slab.array[
+                    start - slab.start : stop - slab.start, first:stop
+                ]
+        return np.tril(T)
+
+    def solve_rows(self, B: Array) -> None:
+        """For each row b of a C-ordered matrix, of which the first n numbers count: b ← L⁻¹b."""
+        if compiled.library is None or B.shape[0] > 2:
+            columns = np.array(B[:, : self.n].T, order="C")
+            self.solve(columns)
+            B[:, : self.n] = columns.T
+        elif self.n:
+            solve = compiled.library.solve_one if B.shape[0] == 1 else compiled.library.solve_two
+            address, step = B.ctypes.data, B.strides[0]
+            solve(*self._where(), self.n, *range(address, address + B.shape[0] * step, step))
 
     def solve(self, B: Array) -> None:
         """B ← L⁻¹B, for a C-ordered matrix with a row per row of L."""
-        address = B.ctypes.data
+        m, address = B.shape[1], B.ctypes.data
+        if compiled.library is not None and 0 < m <= 2 and self.n:
+            few = np.array(B.T, order="C")
+            self.solve_rows(few)
+            B[:] = few.T
+            return
         for slab in self._slabs:
             start = slab.start
             rows = min(slab.array.shape[0], self.n - start)
@@ -125,15 +158,25 @@ class GrowingFactor:
                 B[start : start + rows] -= slab.array[:rows, :start] @ B[:start]
             _solve_triangle(slab, rows, B, address, PLAIN)
 
-    def solve_transposed(self, B: Array) -> None:
-        """B ← L⁻ᵀB, for a C-ordered matrix with a row per row of L."""
+    def solve_transposed(self, B: Array, first: int = 0) -> None:
+        """B ← L⁻ᵀB, for a C-ordered matrix with a row per row of L; rows before ``first`` are not to be read."""
         address = B.ctypes.data
+        if compiled.library is not None and B.shape[1] == 1 and self.n:
+            compiled.library.solve_transposed(*self._where(), self.n, address, first)
+            return
         for slab in reversed(self._slabs):
             start = slab.start
             rows = min(slab.array.shape[0], self.n - start)
             _solve_triangle(slab, rows, B, address, TRANSPOSED)
             if start:
                 B[:start] -= slab.array[:rows, :start].T @ B[start : start + rows]
+
+    def _where(self) -> tuple[int, int]:
+        """Address and number of the library's records of slabs."""
+        if self._places is None:
+            records = [(slab.array.ctypes.data, slab.start, slab.array.shape[1]) for slab in self._slabs]
+            self._places = np.array(records, dtype=np.int64)
+        return self._places.ctypes.data, len(self._slabs)
 
     def extended(self, cross: Array, gram: Array) -> tuple[GrowingFactor, Array, Array]:
         """For the factor of C: that of [[C, cross], [crossᵀ, gram]], in O(n²m) for m new rows.
@@ -150,18 +193,37 @@ class GrowingFactor:
         """As :meth:`extended`, for L⁻¹cross that is known already; returns the factor and the triangle."""
         n = self.n + gram.shape[0]
         corner = gram - below.T @ below
-        if corner.size == 1:  # a fraction of the overhead
-            if not float(corner[0, 0]) > n * _EPSILON * float(gram[0, 0]):
-                raise _not_positive_definite(n)
-            triangle: Array = np.sqrt(corner)
-            return self._followed_by(below.T, triangle), triangle
         try:
-            triangle = np.asarray(np.linalg.cholesky(corner))
+            triangle: Array = np.asarray(np.linalg.cholesky(corner))
         except np.linalg.LinAlgError:
             raise _not_positive_definite(n) from None
         if not float(triangle.diagonal().min()) ** 2 > n * _EPSILON * float(gram.diagonal().mean()):
             raise _not_positive_definite(n)
         return self._followed_by(below.T, triangle), triangle
+
+    def followed_by_row(self, row: Array, pivot: float, diagonal: float) -> tuple[GrowingFactor, float]:
+        """With one more row, L⁻¹ of its covariances with the others; and the last number of that row of the factor.
+
+        ``pivot`` is what the others leave unexplained of ``diagonal``, the variance of the new row.
+        """
+        n = self.n + 1
+        if not pivot > n * _EPSILON * diagonal:
+            raise _not_positive_definite(n)
+        root = math.sqrt(pivot)
+        if not self._slabs:
+            return self._followed_by(row[np.newaxis], np.array([[root]])), root
+        slab = self._slabs[-1]
+        used = self.n - slab.start
+        with _CLAIM:
+            free = slab.filled == used < slab.array.shape[0]
+            if free:
+                slab.filled = used + 1
+        if not free:
+            return self._followed_by(row[np.newaxis], np.array([[root]])), root
+        place = slab.array[used]
+        place[: self.n] = row
+        place[self.n] = root
+        return GrowingFactor(self._slabs, n, self._places), root
 
     def _followed_by(self, below: Array, triangle: Array) -> GrowingFactor:
         """With these rows at the end."""
@@ -181,7 +243,8 @@ class GrowingFactor:
             place[:, : self.n] = below[done : done + rows]
             place[:, self.n : n + rows] = triangle[done : done + rows, : done + rows]
             n, done = n + rows, done + rows
-        return GrowingFactor(tuple(slabs), n)
+        same = len(slabs) == len(self._slabs) and slabs[-1] is self._slabs[-1]
+        return GrowingFactor(self._slabs, n, self._places) if same else GrowingFactor(tuple(slabs), n)
 
     def without(self, gone: Indices) -> GrowingFactor:
         """The factor of C without some rows and columns, in O(n²) for each row that is gone.

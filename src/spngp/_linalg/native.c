@@ -36,11 +36,13 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 2; }
+EXPORTED int64_t version(void) { return 3; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
 
+#define MOST_INPUTS 64           /* as in compiled.py */
+#define TOGETHER 64              /* rows whose differences from a point are kept at once */
 #define CHUNK 512                /* entries worked on together: they stay in the first-level cache */
 #define FARTHEST 1e290           /* as in kernels/distances.py */
 #define LOWEST -708.0            /* exp of less is not a normal number: 0 here */
@@ -288,6 +290,126 @@ FOR_EACH_PROCESSOR EXPORTED void gram(int64_t formula, const double *A, int64_t 
                     column[i] += u[i];
             else
                 memcpy(column, u, (size_t)size * sizeof *u);
+        }
+}
+
+/* out[i + n_A * j] = the covariance of row i of A and row j of B, summed over the parts of a kernel. Unlike features, these
+ * are rows of at most MOST_INPUTS inputs, row by row; scales are factors of the inputs for each part, caps those of their
+ * features, or null. For few rows in B, where preparing features would take longer than the rest. */
+FOR_EACH_PROCESSOR EXPORTED void sum_of_parts(int64_t n_parts, const int64_t *formulas, const double *A, int64_t n_A,
+                                              const double *B, int64_t n_B, int64_t m, const double *scales,
+                                              const double *log_variances, const double *caps, double *out)
+{
+    double gaps[TOGETHER * MOST_INPUTS], u[TOGETHER], total[TOGETHER];
+    for (int64_t start = 0; start < n_A; start += TOGETHER) {
+        const int64_t size = n_A - start < TOGETHER ? n_A - start : TOGETHER;
+        const double *rows = A + start * m;
+        for (int64_t j = 0; j < n_B; j++) {
+            for (int64_t k = 0; k < m; k++)
+                for (int64_t i = 0; i < size; i++)
+                    gaps[k * TOGETHER + i] = rows[i * m + k] - B[j * m + k];
+            for (int64_t part = 0; part < n_parts; part++) {
+                for (int64_t i = 0; i < size; i++)
+                    u[i] = 0.0;
+                for (int64_t k = 0; k < m; k++) {
+                    const double scale = scales[part * m + k], most = caps ? caps[part * m + k] : INFINITY;
+                    for (int64_t i = 0; i < size; i++) {
+                        double e = gaps[k * TOGETHER + i] * scale;
+                        e = e * e;
+                        u[i] += e < most ? e : most;
+                    }
+                }
+                for (int64_t i = 0; i < size; i++)
+                    u[i] = u[i] > FARTHEST ? FARTHEST : u[i];
+                apply((enum formula)formulas[part], u, NULL, size, log_variances[part]);
+                if (part == 0)
+                    memcpy(total, u, (size_t)size * sizeof *u);
+                else
+                    for (int64_t i = 0; i < size; i++)
+                        total[i] += u[i];
+            }
+            memcpy(out + j * n_A + start, total, (size_t)size * sizeof *total);
+        }
+    }
+}
+
+/* Which of n rows of d inputs lie within about a distance of a box: positions of those whose squared distance, in units of
+ * the scales, is at most `most`, and a little beyond, so that rounding leaves none out. The box has a low and a high side
+ * along each of n_sides axes. Returns the number of rows found. */
+FOR_EACH_PROCESSOR EXPORTED int64_t near_box(const double *W, int64_t n, int64_t d, int64_t n_sides,
+                                             const int64_t *axes, const double *sides, const double *scales,
+                                             double most, int64_t *found)
+{
+    const double limit = (most > 0.0 ? most : 0.0) * (1.0 + 1e-9);
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *row = W + i * d;
+        double squared = 0.0;
+        for (int64_t s = 0; s < n_sides && squared <= limit; s++) {
+            const double x = row[axes[s]], low = sides[2 * s] - x, high = x - sides[2 * s + 1];
+            double gap = low > high ? low : high;
+            gap = gap > 0.0 ? gap / scales[axes[s]] : 0.0;
+            squared += gap * gap;
+        }
+        if (squared <= limit)
+            found[count++] = i;
+    }
+    return count;
+}
+
+/* A lower triangle in slabs of rows (growing.py): for each slab the address of its first row, the number of that row among
+ * all, and the distance between rows. */
+struct slab {
+    int64_t address, start, stride;
+};
+
+INLINED int64_t end_of(const struct slab *slabs, int64_t n_slabs, int64_t s, int64_t n)
+{
+    return s + 1 < n_slabs ? slabs[s + 1].start : n;
+}
+
+/* a <- L^-1 a for the first n rows of a triangle */
+FOR_EACH_PROCESSOR EXPORTED void solve_one(const struct slab *slabs, int64_t n_slabs, int64_t n, double *a)
+{
+    for (int64_t s = 0; s < n_slabs; s++)
+        for (int64_t i = slabs[s].start; i < end_of(slabs, n_slabs, s, n); i++) {
+            const double *row = (const double *)(intptr_t)slabs[s].address + (i - slabs[s].start) * slabs[s].stride;
+            double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t k = 0; k < i; k++)
+                sum += row[k] * a[k];
+            a[i] = (a[i] - sum) / row[i];
+        }
+}
+
+/* The same for two right sides, which reads the triangle once. */
+FOR_EACH_PROCESSOR EXPORTED void solve_two(const struct slab *slabs, int64_t n_slabs, int64_t n, double *a, double *b)
+{
+    for (int64_t s = 0; s < n_slabs; s++)
+        for (int64_t i = slabs[s].start; i < end_of(slabs, n_slabs, s, n); i++) {
+            const double *row = (const double *)(intptr_t)slabs[s].address + (i - slabs[s].start) * slabs[s].stride;
+            double of_a = 0.0, of_b = 0.0;
+#pragma omp simd reduction(+ : of_a, of_b)
+            for (int64_t k = 0; k < i; k++) {
+                of_a += row[k] * a[k];
+                of_b += row[k] * b[k];
+            }
+            a[i] = (a[i] - of_a) / row[i];
+            b[i] = (b[i] - of_b) / row[i];
+        }
+}
+
+/* a <- L^-T a from its entry `first` on; those before it stay */
+FOR_EACH_PROCESSOR EXPORTED void solve_transposed(const struct slab *slabs, int64_t n_slabs, int64_t n,
+                                                  double *restrict a, int64_t first)
+{
+    for (int64_t s = n_slabs - 1; s >= 0; s--)
+        for (int64_t i = end_of(slabs, n_slabs, s, n) - 1; i >= slabs[s].start && i >= first; i--) {
+            const double *row = (const double *)(intptr_t)slabs[s].address + (i - slabs[s].start) * slabs[s].stride;
+            const double x = a[i] / row[i];
+            a[i] = x;
+            for (int64_t k = first; k < i; k++)
+                a[k] -= row[k] * x;
         }
 }
 

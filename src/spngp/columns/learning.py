@@ -83,7 +83,8 @@ def learn_column(name: str, values: Values, declared: Any, ranks: Array) -> Colu
     if values.kind == "date" and not isinstance(declared, str):
         return _date(Column(name, "date"), values, declared)
     if isinstance(declared, str) and declared not in ("category", "number"):
-        raise ValueError(f"column {name!r} is 'category', 'number', 'ignored' or a list in columns, got {declared!r}")
+        allowed = "'category', 'number', 'ignored' or a list of levels"
+        raise ValueError(f"column {name!r} must be declared as {allowed} in columns, got {declared!r}")
     if declared is not None and not isinstance(declared, str):
         return _ordinal(name, as_levels(values), tuple(map(str, declared)))
     if values.order and declared is None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import queue
 import secrets
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from distributed import Client, LocalCluster, as_completed, get_client
 
 from spngp.outofcore.work import Summary
 
-_SECONDS = 8.0  # until a scheduler must have answered
+_SECONDS = 5.0  # until a scheduler must have answered
 
 
 class Workers:
@@ -99,6 +102,31 @@ def default_client() -> Client:
         raise ValueError("there is no Dask client; make one: distributed.Client(), or pass client=") from None
 
 
+def _client_of(scheduler: str) -> Client:
+    """A client of the scheduler at an address; an error if none has answered after some seconds."""
+    found: queue.SimpleQueue[Client | Exception] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            found.put(Client(scheduler, timeout=_SECONDS))
+        except Exception as error:
+            found.put(error)
+
+    # in a thread of its own: distributed waits for ever for one that takes a connection and says nothing
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        answer = found.get(timeout=_SECONDS)
+    except queue.Empty:
+        answer = TimeoutError("it takes connections and says nothing, or is too busy")
+    if isinstance(answer, Client):
+        return answer
+    # what is no scheduler may say anything: a message of some exabytes, for which there is no memory
+    if isinstance(answer, OSError | TimeoutError | ValueError | MemoryError):
+        seen = " ".join(str(answer).split())[:100] or type(answer).__name__
+        raise ValueError(f"no Dask scheduler answers at {scheduler} within {_SECONDS:g} s: {seen}") from None
+    raise answer
+
+
 @contextlib.contextmanager
 def cluster(scheduler: str | None, n_workers: int, memory_limit: float) -> Iterator[Client]:
     """A client of the scheduler at an address, or of a cluster of processes that ends with the ``with`` statement.
@@ -106,18 +134,17 @@ def cluster(scheduler: str | None, n_workers: int, memory_limit: float) -> Itera
     ``memory_limit`` are gigabytes for all workers of such a cluster together.
     """
     if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout=_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
-            seen = " ".join(str(error).split())[:100]
-            raise ValueError(f"no Dask scheduler answers at {scheduler} within {_SECONDS:g} s: {seen}") from None
-        with client:
+        with _client_of(scheduler) as client:
             yield client
         return
     each = int(1e9 * memory_limit / n_workers)
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, memory_limit=each, dashboard_address=None, silence_logs=40
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=each,
+            dashboard_address=":0",  # any free port: another cluster may have the usual one
+            silence_logs=logging.CRITICAL,  # what a step raises is raised here again
         ) as local,
         Client(local) as client,
     ):

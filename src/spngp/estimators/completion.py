@@ -46,6 +46,8 @@ class CompletedRows:
         ``cut_categories`` are the inputs of levels along which regions are cut.
         """
         missing = np.isnan(X)
+        if not (cut_categories or missing.any()):
+            return CompletedRows(X, np.arange(X.shape[0]), np.empty(0, dtype=np.intp))
         for j in cut_categories:
             missing[:, j] |= X[:, j] % 2.0 == 1.0
         lacking = missing.any(axis=1)

@@ -125,7 +125,8 @@ class Explanation:
         if self.columns.is_plain:
             return "x = (" + ", ".join(f"{value:.6g}" for value in x) + ")"
         found = self.columns.decode(np.array([x]))
-        return ", ".join(f"{name} = {_value(values[0])}" for name, values in found.items())
+        units = {column.name: " s" for column in self.columns.columns if column.kind == "duration"}
+        return ", ".join(f"{name} = {_value(values[0])}{units.get(name, '')}" for name, values in found.items())
 
 
 def _value(value: Any) -> str:

@@ -40,6 +40,8 @@ def described(X: Any, y: Any, declared: Mapping[str, Any] | None, unknown: str) 
         if declared:
             raise ValueError(f"columns describes a table, but X is a {type(X).__name__}")
         return None
+    if not table.n_rows:
+        raise ValueError("X must have at least one row, got a table without rows (0 sample(s))")
     Y = _outputs(y, table.n_rows)
     columns = learn_columns(X, Y, declared, unknown)
     for column in columns.columns:
@@ -62,14 +64,14 @@ def encoded(X: Any, columns: InputColumns, complete: bool) -> Array:
 
 
 def _as_inputs(X: Any, columns: InputColumns) -> Array:
-    rows, names = as_floats(X, "X"), columns.input_names
+    names, shape = columns.input_names, np.shape(X)
+    wanted = f"X must be a table with the columns {', '.join(columns.names)}, or an array of the {len(names)} inputs"
+    if len(shape) == 2 and (shape[1] != len(names) or np.asarray(X).dtype == object):
+        kind = "objects" if np.asarray(X).dtype == object else "numbers"
+        raise ValueError(f"{wanted} that they become, got an array of {kind} with {shape[1]} columns")
+    rows = as_floats(X, "X")
     if rows.ndim != 2 or np.isinf(rows).any():
         raise ValueError(f"X must be a table, or rows of finite numbers, got an array of shape {rows.shape}")
-    if rows.shape[1] != len(names):
-        raise ValueError(
-            f"X must be a table with the columns {', '.join(columns.names)}, or an array of the {len(names)} inputs "
-            f"that they become, got an array with {rows.shape[1]} columns"
-        )
     return rows
 
 
@@ -88,7 +90,7 @@ def _outputs(y: Any, n_rows: int) -> Array:
     """Outputs (n, p); one of NaN if they are no numbers, which is checked later."""
     try:
         Y = np.asarray(y, dtype=np.float64)
-        return Y.reshape(n_rows, -1) if n_rows else np.full((0, 1), np.nan)
+        return Y.reshape(n_rows, -1)
     except (TypeError, ValueError):
         return np.full((n_rows, 1), np.nan)
 

@@ -113,7 +113,9 @@ def _chosen(remembered: Indices, rows: Any, older_than: Any, keep_last: Any) -> 
         return remembered < as_count(older_than, "older_than", 0)
     numbers = np.asarray(rows)
     if numbers.dtype.kind not in "iu" and numbers.size:
-        raise ValueError(f"rows must be numbers of rows, as in row_numbers_, got {rows!r}")
+        if numbers.dtype.kind == "b":
+            raise ValueError("rows must be numbers of rows, got a mask; give row_numbers_[mask]")
+        raise ValueError(f"rows must be numbers of rows, as in row_numbers_, got {numbers.ravel().tolist()[0]!r}")
     unknown = np.setdiff1d(numbers, remembered)
     if unknown.size:
         shown = ", ".join(str(number) for number in unknown[:5].tolist())

@@ -9,7 +9,8 @@ at x are v·z and k(x, x) − v·v with v = L⁻¹k(X, x).
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from spngp.gp.evidence import LOG_2PI
 from spngp.gp.exact import ExactGP
 from spngp.gp.prior import overflow_is_checked
 from spngp.gp.row_weights import Repeats
+from spngp.kernels.compiled_sum import covariances_with_few
 
 _REBUILT_BEYOND = 0.1  # share of the rows: if more are taken out, factoring anew is faster
 _REBUILT_UP_TO = 300  # rows: factoring so few anew is faster
@@ -43,6 +45,8 @@ class GrowingGP:
         The lower factor of the covariance of y.
     z : ndarray
         L⁻¹y, the innovations.
+    covariances : callable
+        Those of the kernel, between two sets of rows.
     jitter : float
         Added to the diagonal so that the factor exists; usually zero.
     """
@@ -53,14 +57,15 @@ class GrowingGP:
     noise: Array
     factor: GrowingFactor
     z: Array
+    covariances: Callable[[Array, Array], Array] = field(repr=False)
     jitter: float = 0.0
 
     @staticmethod
     def of(prior: ExactGP, X: Array, y: Array, noise: Array) -> GrowingGP:
         """The GP given rows, factored at once."""
-        n = y.size
+        n, covariances = y.size, covariances_with_few(prior.kernel, X.shape[1])
         if n == 0:
-            return GrowingGP(prior, X, y, noise, GrowingFactor(), y)
+            return GrowingGP(prior, X, y, noise, GrowingFactor(), y, covariances)
         with overflow_is_checked():
             L = Square.scratch(n)
             try:
@@ -71,7 +76,7 @@ class GrowingGP:
                 ) from None
             z = y.copy()
             L.solve(z)
-        return GrowingGP(prior, X, y, noise, GrowingFactor.of(L.array), z, jitter)
+        return GrowingGP(prior, X, y, noise, GrowingFactor.of(L.array), z, covariances, jitter)
 
     @staticmethod
     def thawed(gp: ExactGP) -> GrowingGP | None:
@@ -81,7 +86,8 @@ class GrowingGP:
         z = gp._y.copy()
         gp._L.solve(z)
         prior = gp.with_kernel(gp.kernel)
-        return GrowingGP(prior, gp._X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z)
+        covariances = covariances_with_few(gp.kernel, gp._X.shape[1])
+        return GrowingGP(prior, gp._X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
 
     @property
     def n(self) -> int:
@@ -99,10 +105,13 @@ class GrowingGP:
         """With further rows; and for each its innovation and the standard deviation it is measured in, in order."""
         if not y.size:
             return self, y, y
+        if y.size == 1:
+            gp = self._with_one(X, y, noise)[0]
+            return gp, gp.z[self.n :], gp.factor.last_diagonal(1)
         rows = np.concatenate([self.X, X])
         try:
             with overflow_is_checked():
-                cross = np.ascontiguousarray(self.prior.kernel.covariances(rows, X))
+                cross = np.ascontiguousarray(self.covariances(rows, X).T)
             below, gram = cross[: self.n], cross[self.n :]
             self.factor.solve(below)
             gp, triangle = self._with_solved(below, gram, rows, y, noise)
@@ -117,10 +126,13 @@ class GrowingGP:
         if not m or not self.n or at.shape[0] > _ROWS_AT_ONCE:
             gp = self.given(X, y, noise)[0]
             return gp, *gp.predict(at)
+        if m == 1 and at.shape[0] == 1:
+            gp, moments = self._with_one(X, y, noise, at)
+            return gp, *(gp.predict(at) if moments is None else self._checked(*moments))
         rows = np.concatenate([self.X, X])
         try:
             with overflow_is_checked():
-                cross = np.ascontiguousarray(self.prior.kernel.covariances(rows, np.concatenate([X, at])))
+                cross = np.ascontiguousarray(self.covariances(rows, np.concatenate([X, at])).T)
                 variance = self.prior.kernel.variances(at)
             gram, between = cross[self.n :, :m], cross[self.n :, m:]
             cross = cross[: self.n]
@@ -130,10 +142,40 @@ class GrowingGP:
         except NotPositiveDefiniteError:
             gp = self._anew(rows, y, noise)
             return gp, *gp.predict(at)
-        last = _solved(triangle, between - below.T @ solved)
+        last = np.asarray(np.linalg.solve(triangle, between - below.T @ solved))
         mean = self.z @ solved + gp.z[self.n :] @ last
         variance -= np.einsum("ij,ij->j", solved, solved) + np.einsum("ij,ij->j", last, last)
         return gp, *self._checked(mean, variance)
+
+    def _with_one(
+        self, X: Array, y: Array, noise: Array, at: Array | None = None
+    ) -> tuple[GrowingGP, tuple[Array, Array] | None]:
+        """With one further row, and mean and variance at another, if any: the same steps with numbers for matrices.
+
+        No mean and variance if all rows had to be factored anew.
+        """
+        rows, n, joined = np.concatenate([self.X, X]), self.n, np.concatenate
+        with overflow_is_checked():
+            cross = self.covariances(rows, X if at is None else joined([X, at]))
+        below = cross[0, :n]
+        self.factor.solve_rows(cross)
+        diagonal = float(cross[0, n]) + float(noise[0])
+        try:
+            if self.jitter:
+                raise NotPositiveDefiniteError
+            factor, root = self.factor.followed_by_row(below, diagonal - float(below @ below), diagonal)
+        except NotPositiveDefiniteError:
+            return self._anew(rows, y, noise), None
+        innovation = (float(y[0]) - float(self.z @ below)) / root
+        z = joined([self.z, [innovation]])
+        given = (joined([self.y, y]), joined([self.noise, noise]))
+        gp = GrowingGP(self.prior, rows, *given, factor, z, self.covariances)
+        if at is None:
+            return gp, None
+        solved = cross[1, :n]
+        last = (float(cross[1, n]) - float(below @ solved)) / root
+        mean = float(self.z @ solved) + innovation * last
+        return gp, (np.array([mean]), self.prior.kernel.variances(at) - float(solved @ solved) - last * last)
 
     def _anew(self, rows: Array, y: Array, noise: Array) -> GrowingGP:
         """With further rows, factored at once; ``rows`` are all inputs, the further ones last."""
@@ -147,11 +189,16 @@ class GrowingGP:
         """
         if self.jitter:
             raise NotPositiveDefiniteError
-        factor, triangle = self.factor.extended_by(below, gram + (noise if y.size == 1 else np.diag(noise)))
-        z = _solved(triangle, (y - self.z @ below)[:, np.newaxis])[:, 0]
+        factor, triangle = self.factor.extended_by(below, gram + np.diag(noise))
+        z = np.linalg.solve(triangle, y - self.z @ below)
         joined = np.concatenate
         given = (joined([self.y, y]), joined([self.noise, noise]))
-        return GrowingGP(self.prior, rows, *given, factor, joined([self.z, z])), triangle
+        return GrowingGP(self.prior, rows, *given, factor, joined([self.z, z]), self.covariances), triangle
+
+    def leading(self, n: int) -> GrowingGP:
+        """Given its first n rows alone, in the same memory; not for a GP with jitter."""
+        start = (self.X[:n], self.y[:n], self.noise[:n], self.factor.leading(n), self.z[:n])
+        return GrowingGP(self.prior, *start, self.covariances)
 
     def without(self, gone: Indices) -> GrowingGP:
         """Without the rows at these positions, exactly."""
@@ -165,7 +212,7 @@ class GrowingGP:
         factor = self.factor.without(gone)
         z = y[:, np.newaxis].copy()
         factor.solve(z)
-        return GrowingGP(self.prior, X, y, noise, factor, z[:, 0])
+        return GrowingGP(self.prior, X, y, noise, factor, z[:, 0], self.covariances)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function at each row."""
@@ -173,22 +220,16 @@ class GrowingGP:
             mean, variance = np.zeros(X.shape[0]), self.prior.kernel.variances(X)
             for start in range(0, X.shape[0] if self.n else 0, _ROWS_AT_ONCE):
                 batch = slice(start, start + _ROWS_AT_ONCE)
-                cross = self._cross(X[batch])
-                self.factor.solve(cross)
-                mean[batch] = self.z @ cross
-                variance[batch] -= np.einsum("ij,ij->j", cross, cross)
+                cross = self.covariances(self.X, X[batch])
+                self.factor.solve_rows(cross)
+                mean[batch] = cross @ self.z
+                variance[batch] -= np.einsum("ij,ij->i", cross, cross)
         return self._checked(mean, variance)
 
     def _checked(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
             raise ValueError(f"{self.prior.kernel!r} overflows at a row of X; rescale X")
         return mean, np.maximum(variance, 0.0)
-
-    def _cross(self, X: Array) -> Array:
-        """Covariances between the GP's rows and those of X, a column for each of the latter."""
-        if not self.n:
-            return np.empty((0, X.shape[0]))
-        return np.ascontiguousarray(self.prior.kernel.covariances(self.X, X))
 
     def alpha(self) -> Array:
         """C⁻¹y."""
@@ -224,49 +265,59 @@ def known_variances_of(gp: ExactGP) -> Array | None:
     return gp._variances
 
 
-def _solved(triangle: Array, B: Array) -> Array:
-    """T⁻¹B for a small lower triangle T."""
-    return B / triangle if triangle.size == 1 else np.asarray(np.linalg.solve(triangle, B))
-
-
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """The leave-one-out prediction of every row of a GP, kept up as rows are added.
+    """The leave-one-out prediction of the last rows of a GP, kept up as rows are added.
+
+    The residual of row i, left out, is alpha_i / precision_i. Of L⁻¹ the columns of the last rows have nothing in the
+    rows before them, so both follow from the end of the factor.
 
     Attributes
     ----------
     alpha : ndarray
-        C⁻¹y. The residual of row i, left out, is alpha_i / precision_i.
+        C⁻¹y of these rows.
     precision : ndarray
         Diagonal of C⁻¹: one over the variance of each row given all others.
+    first : int
+        Position of the first of them.
     """
 
     alpha: Array
     precision: Array
+    first: int = 0
 
     @staticmethod
-    def of(gp: GrowingGP) -> LeftOut:
-        """From all rows, in O(n³)."""
-        if not gp.n:
-            return LeftOut(np.empty(0), np.empty(0))
-        square = Square(np.asfortranarray(gp.factor.dense()))
+    def of(gp: GrowingGP, first: int = 0) -> LeftOut:
+        """From the rows at ``first`` and later positions, in O(m³) for m of them."""
+        m = gp.n - first
+        if m <= 0:
+            return LeftOut(np.empty(0), np.empty(0), first)
+        end = gp.factor.trailing(first)
+        if m == 1:
+            return LeftOut(gp.z[first:] / end[0], 1.0 / np.square(end[0]), first)
+        alpha = gp.z[first:].copy()
+        square = Square(np.asfortranarray(end))
+        square.solve_transposed(alpha)
         square.bound_invert()()
-        return LeftOut(gp.alpha(), square.diagonal.copy())
+        return LeftOut(alpha, square.diagonal.copy(), first)
 
     def followed_by(self, gp: GrowingGP) -> LeftOut:
         """After rows were added at the end of the GP, in O(n²) for each."""
-        n, m = self.alpha.size, gp.n - self.alpha.size
-        if gp.jitter or m > n:
-            return LeftOut.of(gp)
+        n = self.first + self.alpha.size
+        m = gp.n - n
+        if gp.jitter or m > self.alpha.size:
+            return LeftOut.of(gp, self.first)
         if m == 0:
             return self
         # the last m rows of L⁻¹: L⁻ᵀ times the last unit vectors
         last = np.zeros((gp.n, m))
         last[n:] = np.eye(m)
-        gp.factor.solve_transposed(last)
+        gp.factor.solve_transposed(last, self.first)
+        last = last[self.first :]
         return LeftOut(
             np.concatenate([self.alpha, np.zeros(m)]) + last @ gp.z[n:],
             np.concatenate([self.precision, np.zeros(m)]) + np.einsum("ij,ij->i", last, last),
+            self.first,
         )
 
     def deviations(self) -> Array:

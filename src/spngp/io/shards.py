@@ -13,11 +13,12 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spngp._support.consistency import must
 from spngp._support.directories import directory_beside, let_go, put_directory, remove_directory
 from spngp._support.memory import GIGABYTE, default_limit
+from spngp._support.threads import blas_libraries
 from spngp._support.types import Array
 from spngp.estimators.elsewhere import sharded_of, with_shelf
 from spngp.io.classes import ESTIMATORS
@@ -30,6 +31,8 @@ from spngp.network import Node
 from spngp.network.consistency import check_network
 from spngp.network.units import Units
 from spngp.structure.cells import CellTree
+
+M = TypeVar("M")
 
 MODEL = "model.spngp"  # about the model; whoever finds it finds a whole model
 _SHARDS = "shards"
@@ -149,6 +152,12 @@ class Directory:
         weakref.finalize(shelf, remove_directory, directory)
         return shelf
 
+    def one_at_a_time(self) -> Directory:
+        """A shelf of the same shards that keeps the last one open and no other."""
+        shelf = Directory(self.path, 0.0, *self._sizes)
+        shelf.kept_by(self)  # with which temporary shards would go
+        return shelf
+
     def kept_by(self, keeper: Any) -> None:
         """Hold on to an object with which the directory would go."""
         self._keeper = keeper
@@ -211,6 +220,11 @@ def directory_of(model: Any) -> Directory:
     return sharded.shelf
 
 
+def one_shard_at_a_time(model: M) -> M:
+    """The same model in shards, of which it keeps the last one open and no other."""
+    return with_shelf(model, directory_of(model).one_at_a_time())
+
+
 def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model in shards to another directory, whole or not at all."""
     sharded, source = sharded_of(model), directory_of(model).path
@@ -238,6 +252,7 @@ def load_directory(path: str | os.PathLike[str], *, verify: bool = False) -> Any
     if verify:
         for cell in range(sharded.rows.size):
             Cell(shard_path(path, cell), n_inputs, n_outputs, verify=True)
+    blas_libraries()  # found now, so that the first row need not wait for it
     limit = getattr(model, "memory_limit", None)
     share = _SHARE * (default_limit() if limit is None else float(limit))
     return with_shelf(model, Directory(path, share, n_inputs, n_outputs))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spngp._linalg import compiled
 from spngp._support.types import Array, Indices
+from spngp.kernels import level_codes
 from spngp.kernels.base import Kernel, KernelSum
+from spngp.kernels.compiled import CompiledFormula
 from spngp.kernels.stationary import Stationary
 
 
@@ -40,13 +45,20 @@ class CompiledSum(NamedTuple):
     levels: tuple[tuple[int, ...], ...]
 
 
-def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
-    """None if there is no library, or if it does not know one of the parts."""
+def _compiled_parts(kernel: Kernel, d: int) -> tuple[list[Stationary], list[CompiledFormula]] | None:
+    """The parts of a sum and their formulas; None if one of them is not compiled."""
     parts = kernel.parts if isinstance(kernel, KernelSum) else (kernel,)
     known = [part for part in parts if isinstance(part, Stationary)]
     formulas = [formula for part in known if (formula := part._compiled_formula(d)) is not None]
-    if len(formulas) < len(parts):
+    return (known, formulas) if len(formulas) == len(parts) else None
+
+
+def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
+    """None if there is no library, or if it does not know one of the parts."""
+    found = _compiled_parts(kernel, d)
+    if found is None:
         return None
+    known, formulas = found
     first, variances, length_scales = 0, [], []
     for part in known:
         places = first + np.arange(part.parameters.values.size)
@@ -62,3 +74,55 @@ def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
         n_values=first,
         levels=tuple(part.levels or (0,) * d for part in known) if any(part.levels for part in known) else (),
     )
+
+
+_FEW_ROWS = 8
+
+
+class FewColumns:
+    """The covariances of many rows with few, by a sum that the library can take as a whole, in one call.
+
+    For single rows that come to a GP, or are predicted by it: :meth:`Kernel.covariances` prepares features of all rows
+    for every part, which takes longer than the rest.
+    """
+
+    def __init__(
+        self, kernel: Kernel, parts: Sequence[Stationary], formulas: Sequence[CompiledFormula], d: int
+    ) -> None:
+        self._kernel, self._d = kernel, d
+        numbers = np.array([formula.number for formula in formulas], dtype=np.int64)
+        scales, caps = np.empty((len(parts), d)), None
+        for part, row in zip(parts, scales, strict=True):
+            values = part.parameters.values
+            row[:] = part._scale(values) / values[part._places["length_scale"]]
+        if any(part.levels for part in parts):
+            caps = level_codes.caps(tuple(part.levels or (0,) * d for part in parts), scales)
+        variances = np.array([math.log(part.variance) for part in parts])
+        self._arrays = (numbers, scales, variances, caps)  # they stay, so that their addresses do
+        first, *others = (None if array is None else array.ctypes.data for array in self._arrays)
+        self._first, self._last = (numbers.size, first), tuple(others)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return covariances_with_few, (self._kernel, self._d)
+
+    def __call__(self, X1: Array, X2: Array) -> Array:
+        """Covariances between the rows of two checked sets, shape (rows of X2, rows of X1), in the order of C."""
+        n1, n2 = X1.shape[0], X2.shape[0]
+        in_order = X1.flags.c_contiguous and X2.flags.c_contiguous
+        if not (compiled.library and in_order and X1.shape[1] == X2.shape[1] == self._d and 0 < n2 <= _FEW_ROWS and n1):
+            return np.ascontiguousarray(self._kernel.covariances(X1, X2).T)
+        out = np.empty((n2, n1))
+        rows = (X1.ctypes.data, n1, X2.ctypes.data, n2, self._d)
+        compiled.library.sum_of_parts(*self._first, *rows, *self._last, out.ctypes.data)
+        return out
+
+
+def covariances_with_few(kernel: Kernel, d: int) -> Callable[[Array, Array], Array]:
+    """A function of two sets of rows of d inputs: ``kernel.covariances`` transposed, in the order of C.
+
+    It is fast where the second set is small.
+    """
+    known = _compiled_parts(kernel, d)
+    if known is None:
+        return lambda X1, X2: np.ascontiguousarray(kernel.covariances(X1, X2).T)
+    return FewColumns(kernel, *known, d)

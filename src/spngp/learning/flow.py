@@ -175,7 +175,7 @@ def in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int |
     shapes = _noise_shapes(learnt, rng, n_jobs)
     variances = surprise_variances(learnt.seeing, learnt.output_spreads) if learnt.learns_noise_shape else None
     learnt = replace(learnt, noise_shapes=shapes, surprise_variances=variances)
-    surprises = learnt.surprises(learnt.Y)
+    surprises = learnt.surprises((~np.isnan(learnt.Y)).sum(axis=0))
 
     def shape_of(leaf: Leaf) -> NoiseShape:
         return surprises.added_to(shapes[leaf.output], leaf.output, leaf.noise_variance)

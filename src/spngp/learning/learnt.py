@@ -117,9 +117,9 @@ class Learnt:
         own_noise, variances, shares = (None if part is None else part[order] for part in known)
         return replace(self, X=self.X[order], Y=self.Y[order], own_noise=own_noise, variances=variances, shares=shares)
 
-    def surprises(self, Y: Array) -> Surprises:
-        """What may surprise after the outputs Y, of which NaN are missing."""
-        return Surprises((~np.isnan(Y)).sum(axis=0), self.surprise_variances)
+    def surprises(self, n_observed: Indices) -> Surprises:
+        """What may surprise after so many outputs of each kind."""
+        return Surprises(n_observed, self.surprise_variances)
 
     def known_variances(self, n_rows: int) -> KnownVariances | None:
         """What is known of the noise of the first rows, in the units of learning."""
@@ -202,12 +202,6 @@ def _same_noise(before: Array | None, now: Array | None, n_seen: int) -> bool:
     return np.array_equal(before, now[:n_seen], equal_nan=True)
 
 
-def _rows_of_boxes(network: Node, X: Array) -> dict[Box, Indices]:
-    """Indices of the rows in each box of a network."""
-    placed = place(network)
-    return {item.box: own for item, own in zip(placed, route(placed, X), strict=True)}
-
-
 def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: conditioning.Keep) -> Learnt:
     """``learnt`` with context rows for its plausible experts; X and Y are in the units of learning."""
     overlap = learnt.overlap
@@ -216,10 +210,11 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         context = conditioning.within_margin(X, overlap)
     else:
         most = int(float(overlap) * learnt.block_size)
-        rows = _rows_of_boxes(learnt.seeing, X)
-        if not rows.keys() >= set(learnt.tiles):  # those of an alternative that an evidence of zero has ruled out
-            rows = _rows_of_boxes(learnt.own, X)
-        context = NearestContext(X, rows, learnt.tiles, learnt.scales, float(overlap), most)
+        placed = place(learnt.seeing)
+        rows = {item.box: own for item, own in zip(placed, route(placed, X), strict=True)}
+        # where a tile was pruned, because its probability is zero, the whole space is searched: it finds the same rows
+        tiles = learnt.tiles if all(tile in rows for tile in learnt.tiles) else [Box.EVERYWHERE]
+        context = NearestContext(X, rows, tiles, learnt.scales, float(overlap), most)
     seeing = conditioning.add_context(
         learnt.seeing,
         X,

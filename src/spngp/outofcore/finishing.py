@@ -34,6 +34,7 @@ def finished(
     learnt: Sequence[Summary],
     seen: Sequence[Summary],
     counts: Indices,
+    log_slopes: float,
     rng: np.random.Generator,
 ) -> SPNGPRegressor:
     """Write the file about the model and put the directory in its place; the model, opened from there."""
@@ -53,11 +54,11 @@ def finished(
         children=frame.tree.children,
         rows=frame.part_rows.sum(axis=0),
         sizes=np.concatenate([one["size"] for one in seen]),
-        log_evidence=float(sum(float(one["log_evidence"][0]) for one in seen)),
+        log_evidence=float(sum(float(one["log_evidence"][0]) for one in seen)) + log_slopes,
         noise_shapes=shapes,
         surprise_variances=_surprises(seen, plan.output_spreads, p) if learns else None,
         counts=counts,
-        in_doubt=_sorted(np.concatenate([one["in_doubt"] for one in learnt])),
+        in_doubt=np.unique(np.concatenate([one["in_doubt"] for one in learnt]), axis=0),
         donors=np.ascontiguousarray(donors),
         cut_axes=np.flatnonzero((np.isfinite(leaves.low) | np.isfinite(leaves.high)).any(axis=0)),
         n_regions=int(leaves.cell.size),
@@ -111,7 +112,3 @@ def _surprises(seen: Sequence[Summary], spreads: Array, p: int) -> Array:
         np.add.at(noise, one["output"], shares * one["noise"])
         np.add.at(rows, one["output"], shares)
     return variances_by(noise, rows, spreads)
-
-
-def _sorted(in_doubt: Indices) -> Indices:
-    return in_doubt[np.lexsort([in_doubt[:, 1], in_doubt[:, 0]])]

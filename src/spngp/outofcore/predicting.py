@@ -17,6 +17,7 @@ from spngp._support.types import Array
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.completion import CompletedRows
 from spngp.estimators.elsewhere import checked_rows, completed_rows, predicted, sharded_of
+from spngp.io.shards import one_shard_at_a_time
 from spngp.learning.sharded import Sharded
 from spngp.outofcore.spill import grouped, matrix, numbered, read_group, write_groups
 
@@ -47,6 +48,7 @@ def predictions(
     try:
         n_batches, whole = _route(model, sharded, batches, answer, work)
         cells = [cell for cell in range(sharded.rows.size) if (work / f"count-{cell}").exists()]
+        model = one_shard_at_a_time(model)  # no cell is asked for again
         found: list[list[Path]] = [[] for _ in range(n_batches)]  # files with answers for each batch
         for cell in cells:
             for number, path in enumerate(_predict_cell(model, cell, n_batches, answer, work)):

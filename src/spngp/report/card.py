@@ -18,6 +18,7 @@ from spngp.report.text import Cell, escaped, figure, number, percent, table
 from spngp.report.verdict import Verdict, gain_text
 
 _BARS = 15  # columns in the chart of importances, at most
+_SAME_ROWS = 0.05  # share of rows equal to some learnt from, up to which it may be by chance
 
 
 def subtitle(model: Any, X: Array, columns: list[Column], outputs: list[str]) -> str:
@@ -40,14 +41,33 @@ def verdict_html(verdicts: list[Verdict], judged: Judged) -> str:
         sample = f" They are a random sample of {judged.n_given:,}."
     parts = []
     for k, verdict in enumerate(verdicts):
-        state = "alarm" if verdict.alarm else "warning" if verdict.wide else "good"
+        state = "alarm" if verdict.alarm else "warning" if verdict.wide or _flattered(judged) else "good"
         mark = {"alarm": "Take care. ", "warning": "Note. ", "good": ""}[state]
         mark = f'<strong class="flag">{mark}</strong>' if mark else ""
         said = mark + escaped(" ".join(verdict.sentences))
-        rows = f"Judged by {counted(judged.X.shape[0], 'row')} that it has not seen.{sample}" if k == 0 else ""
+        rows = f"Judged by {_judges(judged)}.{sample}" if k == 0 else ""
         note = f'<p class="note">{escaped(rows)}</p>' if rows else ""
         parts.append(f'<div class="verdict {state}"><p>{said}</p>{note}</div>')
     return "".join(parts)
+
+
+def _flattered(judged: Judged) -> bool:
+    """Whether many of the rows are equal to some that the model was learnt from."""
+    return judged.n_learnt > _SAME_ROWS * judged.X.shape[0]
+
+
+def _judges(judged: Judged) -> str:
+    """The rows that a verdict rests on."""
+    n = judged.X.shape[0]
+    rows = counted(n, "row")
+    if not _flattered(judged):
+        return f"{rows} that it has not seen"
+    if judged.n_learnt == n:
+        return f"{rows}, {'which' if n == 1 else 'all of which'} it was learnt from: on new rows it will be worse"
+    return (
+        f"{rows}, of which {judged.n_learnt:,} are equal to rows that it was learnt from: if they are the same ones, "
+        "it will be worse on new rows"
+    )
 
 
 def key_figures(

@@ -46,6 +46,8 @@ class Judged:
         Whether the model has not seen them.
     n_given : int
         How many there were; more than here if a random sample was drawn.
+    n_learnt : int
+        How many of the rows here are equal, output included, to rows that the model was learnt from.
     """
 
     X: Array
@@ -56,6 +58,7 @@ class Judged:
     called: str
     held_out: bool
     n_given: int
+    n_learnt: int = 0
 
     def observed(self, output: int) -> tuple[Indices, GaussianMixture, Array]:
         """Positions, mixtures and values of the rows whose output is not missing."""
@@ -112,7 +115,20 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
     mixtures = [one_output(mixture, k) for k in range(model.n_outputs_)]
     positions = sample if held_out else row_numbers(model)[sample]
     called = str(getattr(names, "name", None) or "row")
-    return Judged(X, Y, mixtures, labels, positions, called, held_out, n_given)
+    n_learnt = _n_learnt(model, X, Y) if held_out else 0
+    return Judged(X, Y, mixtures, labels, positions, called, held_out, n_given, n_learnt)
+
+
+def _n_learnt(model: Any, X: Array, Y: Array) -> int:
+    """How many rows are equal to rows that the model was learnt from; 0 if it keeps none."""
+    try:
+        learnt = training_rows(model)
+    except (AttributeError, ValueError):  # a committee, a model in shards
+        return 0
+    # in single precision: outputs come back from a transform with rounding errors
+    rows, known = (np.column_stack(each).astype(np.float32) + np.float32(0.0) for each in ((X, Y), learnt))
+    as_one = f"V{rows.itemsize * rows.shape[1]}"
+    return int(np.isin(rows.view(as_one), known.view(as_one)).sum())
 
 
 def row_numbers(model: Any) -> Indices:

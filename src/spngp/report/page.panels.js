@@ -103,19 +103,25 @@ function drawPanels(all) {
   return drawing();
 }
 
+const waiting = new Set(); // what draws all cards that are still to be drawn at once, for printing
+
 // Card by card, nearest to the eye first, with the page alive in between; given up when it is called again.
 function inTurn(cards, drawCard) {
-  let turn = 0;
+  let left = [];
   const distance = ({ card }) => Math.abs(card.getBoundingClientRect().top - 0.3 * innerHeight);
-  return async () => {
-    const mine = ++turn;
+  waiting.add(() => {
+    while (left.length) drawCard(left.shift());
+  });
+  return async (after) => {
+    const mine = cards.map((each) => [distance(each), each]).sort((a, b) => a[0] - b[0]).map((pair) => pair[1]);
+    left = mine;
     document.documentElement.dataset.drawn = "soon";
-    for (const made of cards.map((each) => [distance(each), each]).sort((a, b) => a[0] - b[0]).map((pair) => pair[1])) {
-      if (mine !== turn) return;
-      drawCard(made);
+    if (after instanceof Promise) await after;
+    while (left === mine && mine.length) {
+      drawCard(mine.shift());
       await new Promise((resolve) => setTimeout(resolve));
     }
-    document.documentElement.dataset.drawn = "true";
+    if (left === mine) document.documentElement.dataset.drawn = "true";
   };
 }
 
@@ -161,7 +167,7 @@ function drawCurve(found) {
   }));
 }
 
-function drawResidualCards(all) {
+function drawResidualCards(all, after) {
   const errors = decoded(all.error);
   const cards = all.items.map((item) => {
     const card = element("figure", undefined, "card"), chart = element("div", undefined, "chart");
@@ -185,5 +191,5 @@ function drawResidualCards(all) {
       margin: { l: 46, r: 10, t: 6, b: 40 }, xaxis: columnAxis(item, positions(item.x)),
       yaxis: titled(unit(), { range: all.span, zeroline: true, zerolinecolor: VERMILION, zerolinewidth: 1 }),
     }), CONFIG);
-  })();
+  })(after);
 }

@@ -1,18 +1,22 @@
 async function drawAll() {
   const charts = data.charts[output];
   document.documentElement.dataset.ready = "soon";
+  waiting.clear();
   document.querySelectorAll("[data-output]").forEach((part) => { part.hidden = Number(part.dataset.output) !== output; });
   drawImportance(charts.importance);
   drawCalibration(charts.calibration);
   drawRegions(charts.regions);
   drawCurve(charts.curve);
-  await drawPanels(charts.panels);
-  await drawResidualCards(charts.residuals);
+  const panels = drawPanels(charts.panels);
+  await drawResidualCards(charts.residuals, panels);
   document.documentElement.dataset.ready = "true";
 }
 
 wireTables();
-addEventListener("beforeprint", () => document.querySelectorAll(".js-plotly-plot").forEach((chart) => Plotly.Plots.resize(chart)));
+addEventListener("beforeprint", () => {
+  waiting.forEach((finish) => finish());
+  document.querySelectorAll(".js-plotly-plot").forEach((chart) => Plotly.Plots.resize(chart));
+});
 loadPlotly().then(async () => {
   if ($("output")) {
     $("output").onchange = (event) => {

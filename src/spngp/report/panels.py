@@ -19,6 +19,7 @@ _ROWS = 1_500  # rows predicted
 _POINTS = 400  # observed values shown in a panel
 _NUMBERS = 200_000  # rows times components of the mixtures
 _LEVELS = 200  # values of the output at which probabilities are computed
+_DAYS_WITHOUT_TIME = 14.0  # span of dates from which averages are said to be of a day
 _QUANTILES = (0.025, 0.25, 0.75, 0.975)
 _BY = 3  # columns by which rows can be chosen
 _MOST_CHOICES = 4  # levels of a category that rows can be chosen by
@@ -136,9 +137,11 @@ def _step(rows: Sampled, column: Column, values: Array, choice: Choice, unit: st
         np.array([np.interp(q, probabilities, rows.levels) for probabilities in cdf]) for q in _QUANTILES
     )
     least, most = int(np.argmin(mean)), int(np.argmax(mean))
+    # a window of many days has no time of the day
+    in_days = column.kind == "date" and float(np.ptp(chosen)) > _DAYS_WITHOUT_TIME
+    at = np.round(found.at) if in_days else found.at
     moves = [
-        f"{with_unit(number(float(mean[i]), 3), unit)} at {column.quantity(float(found.at[i]), 2)}"
-        for i in (least, most)
+        f"{with_unit(number(float(mean[i]), 3), unit)} at {column.quantity(float(at[i]), 2)}" for i in (least, most)
     ]
     return {
         "x": column.axis(found.at),

@@ -147,6 +147,7 @@ def segments_table(found: list[Segment], unit: str) -> str:
     """A row per segment; marked where it is clearly worse than the rest."""
     head = ["segment", "rows", "off by", "compared with all", "errors lean", "inside 95 % intervals"]
     lines: list[list[str | Cell]] = []
+    marked = False
     for segment in found:
         ratio = segment.ratio - 1.0
         clearly = "clearly more than chance would give" if segment.worse > _CLEARLY else ""
@@ -154,6 +155,7 @@ def segments_table(found: list[Segment], unit: str) -> str:
         side = "too low" if segment.bias > 0 else "too high"
         bias = f"predicted {with_unit(number(abs(segment.bias), 3), unit)} {side}" if leans else "to neither side"
         few = binom.cdf(round(segment.coverage * segment.rows), segment.rows, 0.95) < 0.005
+        marked = marked or bool(clearly or few)
         lines.append(
             [
                 segment.name,
@@ -166,4 +168,7 @@ def segments_table(found: list[Segment], unit: str) -> str:
                 ),
             ]
         )
-    return table(head, lines, "Where errors are largest", download="segments.csv")
+    note = (
+        "" if marked or not found else "<p>No cell is marked: none of these parts is worse than chance would give.</p>"
+    )
+    return note + table(head, lines, "Where errors are largest", download="segments.csv")

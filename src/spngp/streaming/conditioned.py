@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from spngp._support.types import Array, Indices, Mask
+from spngp._support.values import with_fields
 from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, LeftOut, known_variances_of
 from spngp.streaming.living import Living
@@ -59,15 +59,18 @@ def growing(content: Conditioned) -> GrowingGP:
     return content.gp
 
 
-def left_out(living: Living, region: LivingRegion, expert: LivingExpert) -> tuple[Conditioned, LeftOut]:
-    """The expert given its own rows, and the prediction of each of them from all others."""
+def left_out(living: Living, region: LivingRegion, expert: LivingExpert) -> tuple[Indices, LeftOut]:
+    """The predictions of own rows from all others, from the first row on that came later; and their numbers."""
     content = given_own(living, region, expert)
-    gp = growing(content)
-    known = content.left_out
-    found = LeftOut.of(gp) if known is None else known.followed_by(gp)
+    gp, known = growing(content), content.left_out
+    if known is None:
+        later = content.numbers >= living.first_later
+        found = LeftOut.of(gp, int(np.argmax(later)) if later.any() else gp.n)
+    else:
+        found = known.followed_by(gp)
     if found is not known:
-        expert.own.content = content = replace(content, left_out=found)
-    return content, found
+        expert.own.content = with_fields(content, left_out=found)
+    return content.numbers[found.first :], found
 
 
 def most_probable(living: Living, region: LivingRegion, k: int) -> LivingExpert | None:
@@ -117,6 +120,9 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
         return content
 
     thawed = None if content is None else _thawed(content, expert)
+    if content is None and not context:
+        content = _begun(living, region, expert)
+        thawed = None if content is None else growing(content)
     if content is None or thawed is None:
         rows = _rows(living, region, expert, _wanted(living, region, 0, context), context)
         gp, numbers, remains = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise), rows.numbers, None
@@ -135,11 +141,28 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
     return content
 
 
+def _begun(living: Living, region: LivingRegion, expert: LivingExpert) -> Conditioned | None:
+    """The expert given some of its own rows: those that it was conditioned on first, among all that it sees.
+
+    Their factor is the beginning of the factor of all. None if that is not at hand.
+    """
+    seen = expert.seen.content
+    gp = None if seen is None or seen.revision != living.revision else _thawed(seen, expert)
+    if gp is None or seen is None or gp.jitter:
+        return None
+    own = are_among(seen.numbers, region.numbers)
+    n = int(np.argmin(own)) if not own.all() else own.size
+    if n == 0 or not np.array_equal(np.sort(seen.numbers[:n]), region.numbers[:n]):
+        return None
+    told = int(region.numbers[n]) if n < region.numbers.size else living.log.n_ever
+    return Conditioned(gp.leading(n), seen.numbers[:n], min(told, living.log.n_ever), living.revision)
+
+
 def _thawed(content: Conditioned, expert: LivingExpert) -> GrowingGP | None:
     if isinstance(content.gp, GrowingGP):
         return content.gp
     gp = GrowingGP.thawed(content.gp)
-    return None if gp is None else replace(gp, prior=expert.prior)
+    return None if gp is None else with_fields(gp, prior=expert.prior)
 
 
 def _revised(

@@ -87,8 +87,8 @@ def _may_hold_doubts(living: Living, region: LivingRegion, beyond: dict[tuple[in
         expert = most_probable(living, region, k)
         if expert is None:
             continue
-        content, left = left_out(living, region, expert)
-        suspect = (content.numbers >= living.first_later) & (left.deviations() > DOUBTED)
+        of_rows, left = left_out(living, region, expert)
+        suspect = (of_rows >= living.first_later) & (left.deviations() > DOUBTED)
         if suspect.any():
             return True
     return False

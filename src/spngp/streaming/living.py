@@ -153,8 +153,7 @@ class Living:
     def log_evidence(self) -> float:
         """log p of all remembered outputs, in the units of the user."""
         scales = self.base.units.outputs.scale
-        observed = (~np.isnan(self.log.Y.values)).sum(axis=0)
-        return self.log_prior + float(self.values[self.index.root]) - float(observed @ np.log(scales))
+        return self.log_prior + float(self.values[self.index.root]) - float(self.log.n_observed @ np.log(scales))
 
     def expert(self, leaf: int) -> tuple[LivingRegion, LivingExpert]:
         """The region and the expert of a leaf."""

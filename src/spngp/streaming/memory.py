@@ -40,8 +40,11 @@ class FactorMemory:
     def keep(self, cell: Cell) -> None:
         """Note what a cell holds now."""
         with self._lock:
-            self._held += cell.nbytes - self._noted.get(cell, 0)
-            self._noted[cell] = cell.nbytes
+            nbytes = cell.nbytes
+            before = self._noted.get(cell, 0)
+            if nbytes != before:
+                self._held += nbytes - before
+                self._noted[cell] = nbytes
             if self._held <= self._limit:
                 return
             cells = [other for other in self._noted if other.nbytes]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spngp._support.types import Array, Indices
+from spngp._support.values import with_fields
 from spngp.gp.row_weights import KnownVariances
 from spngp.network.units import Units
 
@@ -78,6 +79,11 @@ class GrowingArray(Generic[S]):
         return GrowingArray(self._shared, self._start + start, self._stop)
 
 
+def _observed(Y: Array) -> Indices:
+    """How many outputs of each column are known."""
+    return np.asarray((~np.isnan(Y)).sum(axis=0))
+
+
 def are_among(numbers: Indices, known: Indices) -> NDArray[np.bool_]:
     """Which numbers are among known ones, which are ascending."""
     if not known.size:
@@ -106,6 +112,8 @@ class RowLog:
         ever came had one.
     n_ever : int
         How many rows have come, forgotten ones included.
+    n_observed : ndarray
+        For each output, how many rows are remembered that have it.
     """
 
     numbers: GrowingArray[np.intp]
@@ -116,6 +124,7 @@ class RowLog:
     noise: GrowingArray[np.float64]
     known: GrowingArray[np.float64] | None
     n_ever: int
+    n_observed: Indices
 
     @staticmethod
     def of(
@@ -125,7 +134,7 @@ class RowLog:
         W, Z = units.inputs.apply(X), units.outputs.apply(Y)
         grown = (GrowingArray.of(X), GrowingArray.of(Y), GrowingArray.of(W), GrowingArray.of(Z))
         variances = None if known is None else GrowingArray.of(known)
-        return RowLog(GrowingArray.of(numbers), *grown, GrowingArray.of(noise), variances, n_ever)
+        return RowLog(GrowingArray.of(numbers), *grown, GrowingArray.of(noise), variances, n_ever, _observed(Y))
 
     @property
     def n(self) -> int:
@@ -147,11 +156,16 @@ class RowLog:
             self.noise.followed_by(noise),
             None if variances is None else variances.followed_by(np.zeros(Y.shape) if known is None else known),
             self.n_ever + X.shape[0],
+            self.n_observed + _observed(Y),
         )
 
     def without(self, gone: Indices) -> RowLog:
         """Without the rows of these numbers, ascending, all of which are remembered."""
         numbers = self.numbers.values
+        n_observed = self.n_observed - _observed(self.Y.values[self.positions(gone)])
+        return with_fields(self._without(numbers, gone), n_observed=n_observed)
+
+    def _without(self, numbers: Indices, gone: Indices) -> RowLog:
         if gone.size and gone.size == np.searchsorted(numbers, gone[-1], side="right"):  # the oldest ones
             return self._each(lambda part: part.from_position(gone.size))
         kept = np.ones(numbers.size, dtype=bool)
@@ -160,7 +174,7 @@ class RowLog:
 
     def _each(self, change: Any) -> RowLog:
         names = ("numbers", "X", "Y", "W", "Z", "noise", *(() if self.known is None else ("known",)))
-        return replace(self, **{name: change(getattr(self, name)) for name in names})
+        return with_fields(self, **{name: change(getattr(self, name)) for name in names})
 
     def known_variances_at(self, numbers: Indices) -> KnownVariances | None:
         """The same as learning takes it."""

@@ -18,6 +18,7 @@ from spngp.streaming.conditioned import given_own, given_seen, growing
 from spngp.streaming.living import Living, Shaped
 
 _GROWTH = 1.5  # times as many rows, or outputs in doubt, as when the shape was last learnt
+_GROWTH_SINCE = 1.1  # the same for rows since a drift: regions are learnt again meanwhile, each with another noise
 _ROWS_IN_ALL = 6000  # rows that it is learnt from, about
 _ROWS_SINCE = 600  # the same for rows since a drift, of which each region has few
 _FEWEST = 50  # rows since a drift from which the shape of the noise can be learnt
@@ -32,7 +33,8 @@ def current_shapes(living: Living, n_jobs: int | None = None) -> tuple[NoiseShap
     if not (learns or (living.base.doubts_outliers and (n_doubted or known.n_doubted))):
         return known.shapes
     n_rows = _count(living)
-    grown = learns and not known.n_rows / _GROWTH <= n_rows <= _GROWTH * known.n_rows
+    growth = _GROWTH_SINCE if n_rows < living.log.n else _GROWTH
+    grown = learns and not known.n_rows / growth <= n_rows <= growth * known.n_rows
     more_doubts = n_doubted != known.n_doubted and not known.n_doubted < n_doubted <= _GROWTH * known.n_doubted
     if grown or more_doubts:
         shapes = tuple(_learnt(living, k) for k in range(living.n_outputs))
@@ -43,7 +45,7 @@ def current_shapes(living: Living, n_jobs: int | None = None) -> tuple[NoiseShap
 def shapes_of_leaves(living: Living, n_jobs: int | None = None) -> Callable[[int, float], NoiseShape]:
     """The shape of the noise of a leaf, given its output and its noise variance, surprises included."""
     shapes = current_shapes(living, n_jobs)
-    surprises = living.base.surprises(living.log.Z.values)
+    surprises = living.base.surprises(living.log.n_observed)
     return lambda output, noise_variance: surprises.added_to(shapes[output], output, noise_variance)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
+from spngp._support.values import with_fields
 from spngp.streaming.conditioned import given_own, growing
 from spngp.streaming.living import Lineage, Living, located, next_revision
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
@@ -37,7 +37,7 @@ def add(
     for i, rows in reached.items():
         noise[rows] += living.regions[i].noise
     changed = {
-        i: replace(
+        i: with_fields(
             living.regions[i],
             numbers=np.concatenate([living.regions[i].numbers, fresh[rows]]),
             arrived=living.regions[i].arrived + rows.size,
@@ -45,7 +45,7 @@ def add(
         for i, rows in reached.items()
     }
     known = None if variances is None else variances / living.base.units.outputs.scale**2
-    grown = replace(living, log=log.followed_by(X, Y, W, Z, noise, known))
+    grown = with_fields(living, log=log.followed_by(X, Y, W, Z, noise, known))
     return conditioned_again(grown, changed, n_jobs, came=log.n_ever), set(changed)
 
 
@@ -60,10 +60,10 @@ def forget(living: Living, numbers: Indices, n_jobs: int | None = None) -> Livin
         if i not in changed:
             region = living.regions[i]
             left = np.setdiff1d(region.numbers, numbers[rows], assume_unique=True)
-            changed[i] = replace(region, numbers=left)
+            changed[i] = with_fields(region, numbers=left)
     gone = set(numbers.tolist())
     doubts = {key: variance for key, variance in living.doubts.items() if key[0] not in gone}
-    living = replace(living, log=living.log.without(numbers), doubts=doubts, revision=next_revision())
+    living = with_fields(living, log=living.log.without(numbers), doubts=doubts, revision=next_revision())
     return conditioned_again(living, changed, n_jobs)
 
 
@@ -79,14 +79,14 @@ def conditioned_again(
     def again(i: int) -> LivingRegion:
         region = changed[i]
         experts = tuple(
-            replace(expert, log_evidence=growing(given_own(living, region, expert)).log_evidence)
+            with_fields(expert, log_evidence=growing(given_own(living, region, expert)).log_evidence)
             if region.numbers.size
-            else replace(expert, log_evidence=0.0)
+            else with_fields(expert, log_evidence=0.0)
             for expert in region.experts
         )
         if came is None:
-            return replace(region, experts=experts)
-        return replace(region, experts=experts, surprises=_surprises(living, region, came))
+            return with_fields(region, experts=experts)
+        return with_fields(region, experts=experts, surprises=_surprises(living, region, came))
 
     sizes = [changed[i].numbers.size for i in order]
     regions = list(living.regions)
@@ -94,7 +94,7 @@ def conditioned_again(
     for i, region in zip(order, map_leaves(again, order, n_jobs, sizes), strict=True):
         regions[i] = region
         evidences |= {expert.leaf: expert.log_evidence for expert in region.experts}
-    return replace(living, regions=tuple(regions), values=living.index.updated(living.values, evidences))
+    return with_fields(living, regions=tuple(regions), values=living.index.updated(living.values, evidences))
 
 
 def regions_of_rows(living: Living, numbers: Indices) -> set[int]:
@@ -107,8 +107,8 @@ def with_surprises(living: Living, i: int, k: int, transforms: Array) -> Living:
     """With other recent transforms of an output in a region."""
     region = living.regions[i]
     surprises = (*region.surprises[:k], transforms, *region.surprises[k + 1 :])
-    regions = (*living.regions[:i], replace(region, surprises=surprises), *living.regions[i + 1 :])
-    return replace(living, regions=regions)
+    regions = (*living.regions[:i], with_fields(region, surprises=surprises), *living.regions[i + 1 :])
+    return with_fields(living, regions=regions)
 
 
 def _surprises(living: Living, region: LivingRegion, came: int) -> tuple[Array, ...]:
@@ -129,37 +129,39 @@ def _transforms(
     ``n_new`` is the most rows that can have come.
     """
     shape = living.shape.content.shapes[k]
-    shares, factors = np.array(shape.weights)[:, np.newaxis], np.array(shape.factors)[:, np.newaxis]
     log_path_weights = living.index.log_path_weights([expert.leaf for expert in experts], living.values)
-    parts, weights = [], []
+    found: list[tuple[Array, Array, Array]] = []
     for expert in experts:
         content = given_own(living, region, expert)
-        gp = growing(content)
-        m = int(np.count_nonzero(content.numbers[-n_new:] >= came))
-        if gp.jitter or m == 0 or int(content.numbers[-m:].min()) < came:  # rows are not in the order they came
+        gp, last = growing(content), content.numbers[-n_new:]
+        m = 1 if n_new == 1 and last[-1] >= came else int(np.count_nonzero(last >= came))
+        if gp.jitter or m == 0 or (m > 1 and int(last[-m:].min()) < came):  # rows are not in the order they came
             return np.empty(0)
-        z, spread = gp.z[-m:], gp.factor.last_diagonal(m)
-        latent = np.maximum(spread**2 - gp.noise[-m:], 0.0)
-        known = living.log.known_at(content.numbers[-m:])
-        if known is not None:
-            latent = latent + known[:, k]
-        widths = np.sqrt(latent + factors * expert.prior.noise_variance)
-        parts.append((shares * ndtr(z * spread / widths)).sum(axis=0))
-        gains = -0.5 * z**2 - np.log(spread)
-        before = max(log_path_weights[expert.leaf], -700.0)
-        weights.append(before + np.concatenate([[0.0], np.cumsum(gains)[:-1]]))
-    if not parts:
+        found.append((gp.z[-m:], gp.factor.last_diagonal(m), gp.noise[-m:]))
+    if not found:
         return np.empty(0)
-    log_weights = np.array(weights)
-    log_weights -= np.logaddexp.reduce(log_weights, axis=0)
-    total = (np.exp(log_weights) * np.array(parts)).sum(axis=0)
+    z, spread, noise = np.array(found).transpose(1, 0, 2)
+    latent = np.maximum(spread * spread - noise, 0.0)
+    known = living.log.known_at(last[-m:])
+    if known is not None:
+        latent = latent + known[:, k]
+    usual = np.array([expert.prior.noise_variance for expert in experts])[:, np.newaxis]
+    parts = 0.0
+    for share, factor in zip(shape.weights, shape.factors, strict=True):
+        parts = parts + share * ndtr(z * spread / np.sqrt(latent + factor * usual))
+    log_weights = np.array([[max(log_path_weights[expert.leaf], -700.0)] for expert in experts])
+    if m > 1:
+        gains = np.cumsum(-0.5 * z * z - np.log(spread), axis=1)
+        log_weights = log_weights + np.concatenate([np.zeros((len(experts), 1)), gains[:, :-1]], axis=1)
+    weights = np.exp(log_weights - log_weights.max(axis=0))
+    total = (weights * parts).sum(axis=0) / weights.sum(axis=0)
     return np.minimum(np.maximum(total, 1e-12), 1.0 - 1e-12)
 
 
 def _on_its_own(living: Living) -> Living:
     """The same model with cells of its own: another version has given the next numbers to other rows."""
     regions = tuple(
-        replace(region, experts=tuple(replace(expert, own=Cell(), seen=Cell()) for expert in region.experts))
+        with_fields(region, experts=tuple(with_fields(expert, own=Cell(), seen=Cell()) for expert in region.experts))
         for region in living.regions
     )
-    return replace(living, regions=regions, where=located(regions), lineage=Lineage(living.log.n_ever))
+    return with_fields(living, regions=regions, where=located(regions), lineage=Lineage(living.log.n_ever))

@@ -105,13 +105,16 @@ def _reason_for_all(living: Living, n_came: int, plan: Callable[[], Plan]) -> st
         return f"all {n} rows have come since it was learnt"
     if len(living.regions) > _MOST_REGIONS * max(2.0 * n / block, 2.0) and living.arrived >= n_learnt:
         return f"{len(living.regions)} regions are too many for {n} rows"
-    drifted = {
-        event.box for event in living.events if event.rows > living.first_later and event.reason.startswith(DRIFT)
-    }
+    drifted = {event.box for event in _alarms(living)} if _has_news(living, n_came) else set()
     if len(drifted) >= max(_FEWEST_DRIFTING, _MOST_DRIFTING * len(living.regions)):
         return f"{len(drifted)} of {len(living.regions)} regions {_HAVE_DRIFTED}"
     crossed = math.frexp(living.arrived)[1] > math.frexp(max(living.arrived - n_came, 0))[1]  # a power of two
     return _misfit(living) if crossed and living.arrived >= _FEWEST_FOR_UNITS else ""
+
+
+def _has_news(living: Living, n_came: int) -> bool:
+    """Whether something happened when the rows before the last ``n_came`` had come."""
+    return bool(living.events) and living.events[-1].rows >= living.log.n_ever - n_came
 
 
 def _alarms(living: Living) -> list[Event]:

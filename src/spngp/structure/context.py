@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spngp._linalg import compiled
 from spngp._support.types import Array, Indices, Mask
 from spngp.network import Box
 
+_FEW_ROWS = 16  # rows that are looked at all at once
 _EXCESS = 0.1  # share of the rows wanted that equal rows may add to them
 _FIRST = 8  # rows of the nearest tiles that are looked at first, per row wanted, to bound the search
 
@@ -31,12 +33,32 @@ class Reach:
 
     def sees(self, box: Box, W: Array, scales: Array) -> Mask:
         """Which rows lie in the box or within reach of it."""
+        if compiled.library is not None and W.shape[0] > _FEW_ROWS and box.sides and W.flags.c_contiguous:
+            near = _nearby(box, W, scales, self.squared)
+            seen = np.zeros(W.shape[0], dtype=bool)
+            seen[near] = self._sees(box, W[near], scales)
+            return seen
+        return self._sees(box, W, scales)
+
+    def _sees(self, box: Box, W: Array, scales: Array) -> Mask:
         squared = squared_distances(box, W, scales)
         seen = np.asarray(squared <= self.squared)
         if self.key < 1.0:
             at = np.flatnonzero(squared == self.squared)
             seen[at] = row_keys(W[at]) <= self.key
         return np.asarray(seen | box.contains(W))
+
+
+def _nearby(box: Box, W: Array, scales: Array, squared: float) -> Indices:
+    """Positions of all rows up to a squared distance from a box, and perhaps of some a little farther off."""
+    assert compiled.library is not None
+    axes = np.array([axis for axis, _, _ in box.sides], dtype=np.int64)
+    sides = np.array([side[1:] for side in box.sides])
+    lengths = np.ascontiguousarray(scales, dtype=np.float64)
+    found = np.empty(W.shape[0], dtype=np.int64)
+    arrays = (axes.ctypes.data, sides.ctypes.data, lengths.ctypes.data)
+    count = compiled.library.near_box(W.ctypes.data, *W.shape, axes.size, *arrays, squared, found.ctypes.data)
+    return np.asarray(found[:count])
 
 
 def squared_distances(box: Box, W: Array, scales: Array) -> Array:
