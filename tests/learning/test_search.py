@@ -177,9 +177,10 @@ def test_belief_is_the_posterior_weight_averaged_over_regions():
 def test_kernels_without_belief_are_left_out_but_never_all():
     gps = [ExactGP(SquaredExponential(length), 0.1) for length in (1.0, 2.0, 3.0)]
     known = Alternatives(gps, gps[::-1], ["a", "b", "c"])
-    kept = without_unbelieved(known, np.array([0.6, 0.005, 0.395]))
+    kept, weights = without_unbelieved(known, np.array([0.6, 0.005, 0.395]))
     assert (kept.starts, kept.gps, kept.labels) == ([gps[0], gps[2]], [gps[2], gps[0]], ["a", "c"])
-    assert without_unbelieved(known, np.array([0.001, 0.009, 0.002])).labels == ["b"]
+    assert weights.tolist() == [0.6, 0.395]
+    assert without_unbelieved(known, np.array([0.001, 0.009, 0.002]))[0].labels == ["b"]
 
 
 def test_a_kernel_counts_in_the_metric_as_much_as_it_is_believed():

@@ -120,10 +120,11 @@ def fit(
     return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
 
 
-def without_unbelieved(known: Alternatives, weights: Array) -> Alternatives:
-    """Only the kernels with some of the belief: others would cost every region time, and have no weight there."""
+def without_unbelieved(known: Alternatives, weights: Array) -> tuple[Alternatives, Array]:
+    """Only the kernels with some of the belief, and their weights; others would take time and have no say."""
     kept = np.flatnonzero(weights >= min(_BELIEVED, weights.max()))
-    return Alternatives([known.starts[j] for j in kept], [known.gps[j] for j in kept], [known.labels[j] for j in kept])
+    starts, gps = [known.starts[j] for j in kept], [known.gps[j] for j in kept]
+    return Alternatives(starts, gps, [known.labels[j] for j in kept]), weights[kept]
 
 
 def in_sight(known: Alternatives) -> Alternatives:

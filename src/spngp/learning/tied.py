@@ -94,12 +94,12 @@ def learn_tied(
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
             if blocks:
                 weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
+                if plan.searches and i > 0:
+                    known[k], weights[k] = without_unbelieved(known[k], weights[k])
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads, weights)
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
-    if plan.searches and not regions.is_leaf:
-        known = [without_unbelieved(own, belief) for own, belief in zip(known, weights, strict=True)]
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
 
