@@ -64,8 +64,8 @@ class Drawn:
 
     @property
     def key(self) -> str:
-        """What tells it from others as long as its line stays."""
-        return f"{Path(self.file).relative_to('src/spngp')}: {self.mutant.what}"
+        """What tells it from others, wherever its line stands."""
+        return f"{Path(self.file).relative_to('src/spngp')}, {self.mutant.text}: {self.mutant.what}"
 
 
 def run(effort: Effort) -> Table:

@@ -60,6 +60,8 @@ class Mutant:
     Attributes
     ----------
     line : int
+    text : str
+        The line as it was.
     what : str
         The place before and after.
     code : str
@@ -69,6 +71,7 @@ class Mutant:
     """
 
     line: int
+    text: str
     what: str
     code: str
     lines: tuple[int, int]
@@ -95,7 +98,8 @@ def mutant(text: str, site: tuple[int, int]) -> Mutant:
     before = ast.unparse(node)
     list(_changes(node))[way]()
     what = f"{_short(before)} → {_short(ast.unparse(node))}"
-    return Mutant(node.lineno, what, ast.unparse(ast.fix_missing_locations(tree)), lines)
+    line = text.splitlines()[node.lineno - 1].strip()
+    return Mutant(node.lineno, line, what, ast.unparse(ast.fix_missing_locations(tree)), lines)
 
 
 def _lines(statement: ast.stmt) -> tuple[int, int]:

@@ -241,8 +241,8 @@ class NetworkModel(Regressor):
         if output >= now.n_outputs_:
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
-            about = (now.row_numbers_, now.columns_, now._is_transformed)
-            return explain(now._frozen(), rows, output, n_rows, *about)
+            learnt, about = now._frozen(), (now.columns_, now._is_transformed)
+            return explain(learnt, rows, output, n_rows, now.row_numbers_, *about)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
@@ -326,6 +326,8 @@ class NetworkModel(Regressor):
         learnt from, but they are counted.
         """
         self._must_be_fitted()
+        if isinstance(self._learnt, Sharded):
+            raise ValueError("a model in shards does not tell the numbers of its rows; outliers_ has those in doubt")
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         repeats = getattr(self, "row_repeats_", None)
         numbers, n_ever = present.numbers_of(self._learnt)

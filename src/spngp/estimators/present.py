@@ -49,7 +49,7 @@ def numbers_of(now: Present) -> tuple[Indices, int]:
     if isinstance(now, Living):
         return now.log.numbers.values, now.log.n_ever
     if isinstance(now, Sharded):
-        raise ValueError(_NOT_AT_ONCE.format("the numbers of its rows", "outliers_ tells those in doubt"))
+        return np.arange(now.n_rows), now.n_rows
     if now.upkeep is not None:
         return now.upkeep.numbers, now.upkeep.n_ever
     return np.arange(now.X.shape[0]), now.X.shape[0]
