@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,6 +37,11 @@ class Record:
     origin: str
     seconds: str
 
+    def cases(self) -> str:
+        """How many of the section's cases were run."""
+        share = re.search(r"--share (\S+)", self.command)
+        return f"{100 * float(share[1]):g} %" if share else "all"
+
 
 def write_record(name: str, record: Record, folder: Path = RECORDS) -> None:
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,10 +68,13 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list
 def page(records: Mapping[str, Record]) -> str:
     """One table of all sections, then a part for each."""
     summary = [
-        [record.table.title, "passed" if record.table.passed else "FAILED", record.table.verdict, record.date]
+        [
+            *(record.table.title, "passed" if record.table.passed else "FAILED"),
+            *(record.cases(), record.table.verdict, record.date),
+        ]
         for record in records.values()
     ]
-    lines = [_HEAD, *markdown_table(["section", "", "found", "run on"], summary)]
+    lines = [_HEAD, *markdown_table(["section", "", "cases run", "found", "run on"], summary)]
     for record in records.values():
         table = record.table
         lines += ["", f"## {table.title}", ""]

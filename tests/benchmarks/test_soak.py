@@ -1,6 +1,7 @@
 """Sections of ``make soak``: a sample of each passes, and the page tells what was found."""
 
 import importlib
+from dataclasses import replace
 
 import pytest
 
@@ -38,12 +39,17 @@ def test_records_are_kept_and_told_section_by_section(tmp_path):
     found = read_records(tmp_path)
     assert list(found) == [SECTIONS[0], "load"]
     text = page(found)
-    assert "| Properties | FAILED | 3 cases, worst 1 (bound 2) | 2026-01-31 |" in text
+    assert "| Properties | FAILED | all | 3 cases, worst 1 (bound 2) | 2026-01-31 |" in text
     assert text.index("## Properties") < text.index("## Load")
     assert "**Passed.** 3 cases" in text
     assert "| a\\|b | 1 |" in text
     assert "![Load](a.png)" in text
     assert "Made on 2026-01-31 by `make soak SECTIONS=load` with spngp 0.1.0 at commit 1a2b; it took 3 s." in text
+
+
+def test_the_page_says_how_many_of_the_cases_were_run():
+    part = replace(record(), command="python -m soak --sections load --share 0.05 --seed 3")
+    assert "| Load | passed | 5 % | 3 cases" in page({"load": part})
 
 
 def test_a_section_that_fails_or_ends_in_an_error_is_told_by_the_exit_code(monkeypatch, capsys):
