@@ -6,7 +6,7 @@ LEAN := .venv/.lean
 # Leaves are the unit of parallelism; one BLAS thread makes timings and bits repeatable.
 PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup demo test browser lint types format unit test-oldest bench bench-accuracy clean
+.PHONY: setup demo test browser lint types format unit test-oldest sanitize soak bench bench-accuracy clean
 
 setup: $(STAMP)
 
@@ -60,8 +60,30 @@ format: $(STAMP)
 # The lower bounds of pyproject.toml, held to the same tests.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --editable '.[dev]' --constraint constraints-oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet --editable '.[all,skpro,dask,test]' --constraint constraints-oldest.txt
 	$(PIN) .venv-oldest/bin/python -m pytest -q $(WORKERS)
+
+# The C loops under AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the package; the first error ends a test.
+SANITIZED := build/sanitize
+SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+sanitize: $(STAMP)
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	cp -r src/spngp $(SANITIZED)/spngp
+	rm -f $(SANITIZED)/spngp/_linalg/_native*.so
+	gcc -shared -fPIC -O1 -g -fno-math-errno -fopenmp-simd $(SANITIZERS) \
+		-I$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') \
+		src/spngp/_linalg/native.c -o $(SANITIZED)/spngp/_linalg/_native.abi3.so
+	$(PIN) PYTHONPATH=$(SANITIZED) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+		sh -c '$(BIN)/python -c "import spngp._linalg.compiled as c; assert c.library and \"$(SANITIZED)\" in c.__file__" && \
+		$(BIN)/python -m pytest -q -p no:cacheprovider $(SANITIZED_TESTS)'
+SANITIZED_TESTS := tests/linalg tests/kernels tests/gp
+
+# Long tests, at most 40 minutes on two cores; writes docs/trust.md. `make soak SECTIONS=load,torture` runs some of them.
+SECTIONS :=
+soak: $(STAMP)
+	$(PIN) PYTHONPATH=benchmarks:tests $(BIN)/python -m soak $(if $(SECTIONS),--sections $(SECTIONS))
 
 bench: $(STAMP)
 	$(PIN) $(BIN)/python benchmarks/leaf.py

@@ -5,8 +5,9 @@ import sysconfig
 
 from setuptools import Extension, setup
 
-# -fno-fast-math first: it sets the two after it back.
-_GCC = ["-O3", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
+# -fno-fast-math before the two that it sets back. Debug information would hold the path of the folder: wheels could not
+# be built again byte for byte.
+_GCC = ["-O3", "-g0", "-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]
 # One wheel for this Python and all later ones, but for those without a GIL, which have no stable interface yet.
 _LIMITED = not sysconfig.get_config_var("Py_GIL_DISABLED")
 

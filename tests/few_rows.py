@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-MOST_ROWS = 150
 
-
-def few_rows(load):
-    """``datasets.load`` for the first rows only; where a set has training and test rows, the first are for training."""
+def few_rows(load, count=150):
+    """``datasets.load`` for twice so many rows; of a set with training and test rows, half of them are for training."""
 
     def loaded(name):
         data = load(name)
-        return replace(data.take(slice(2 * MOST_ROWS)), n_train=data.n_train and MOST_ROWS)
+        return replace(data.take(slice(2 * count)), n_train=data.n_train and count)
 
     return loaded

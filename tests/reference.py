@@ -1,4 +1,4 @@
-"""Deliberately naive reference code. Only tests import this module.
+"""Deliberately naive reference code. Only tests and ``benchmarks/soak`` import this module.
 
 Everything is written from the formulas of the paper (Trapp et al., 2018) and, for kernels, of the docstrings in
 ``spngp.kernels``, with plain loops, explicit inverses and full enumeration, and reads nothing but public attributes of
@@ -165,6 +165,11 @@ def induced_trees(node, box=None, path=()):
     ]
 
 
+def log(weight):
+    """The log of a weight, which may be zero."""
+    return math.log(weight) if weight > 0 else -math.inf
+
+
 def log_sum_exp(values):
     top = max(values)
     return top + math.log(sum(math.exp(v - top) for v in values))
@@ -188,7 +193,7 @@ class Enumeration:
         Y = np.empty((0, len(self.outputs))) if Y is None else np.asarray(Y, dtype=float)
         self.Y = Y[:, None] if Y.ndim == 1 else Y
         self.log_joint = [
-            math.log(tree.weight) + sum(self.expert_log_evidence(box, leaf) for box, leaf in tree.experts)
+            log(tree.weight) + sum(self.expert_log_evidence(box, leaf) for box, leaf in tree.experts)
             for tree in self.trees
         ]
         self.log_evidence = log_sum_exp(self.log_joint)

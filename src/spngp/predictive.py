@@ -174,7 +174,11 @@ class GaussianMixture:
     def var(self) -> Array:
         """Variance Σ π (σ² + (μ − mean)²)."""
         spread = self.means - self.mean[..., np.newaxis]
-        return np.einsum("...k,...k->...", self.weights, self.variances + spread * spread)
+        with np.errstate(over="ignore"):
+            variance = np.einsum("...k,...k->...", self.weights, self.variances + spread * spread)
+        if not np.isfinite(variance).all():
+            raise ValueError("the variance overflows: components differ by more than 1e154; rescale y")
+        return variance
 
     @property
     def std(self) -> Array:

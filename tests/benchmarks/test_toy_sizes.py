@@ -47,7 +47,7 @@ RUNS = {
     "categories": [Run("--rows 60 --seeds 1", r"generated \| 60 \| 0 (.*\n)*.*flights \| 60 \| 0 \| \d")],
     "ccpp": [
         Run("splits --splits 1", "", ("ccpp",)),
-        Run("rows", r"RMSE of all 300 rows 0\.\d+", ("ccpp",)),
+        Run("rows", r"RMSE of all 80 rows 0\.\d+", ("ccpp",)),
     ],
     "co2": [Run("--seeds 1", r"SPNGPRegressor: \d.* of the RMSE at ", ends=(0, 1))],  # 1: off on a toy
     "compiled": [Run("--rounds 1", r"SE \+ SE \| \d+ \| 8 (.*\n)*.*compiled \| \d")],
@@ -62,9 +62,10 @@ RUNS = {
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
+    "lottery": [Run("--sets yacht --rows 40 --seeds 1", r"yacht \| (.*\| )?-?\d", ("yacht",))],
     "messy_tables": [Run("--rows 90 --seeds 1 --tables clinic", r"clinic \| \d+ \| 0 \| \d")],
     "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d")],
-    "cluster_simulator": [Run("--rows 10000000 --workers 2", r"10,000,000 rows(.*\n)*.*\| all \| \| \d")],
+    "cluster_simulator": [Run("--rows 1000000 --workers 2", r"1,000,000 rows(.*\n)*.*\| all \| \| \d")],
     "outofcore": [
         Run(
             "--rows 1500 --engines outofcore --jobs 1 --predict 50 --options=--max-leaf-size=100",
@@ -73,7 +74,7 @@ RUNS = {
     ],
     "outofcore_flights": [],  # a cluster; tests/dask_engine has one
     "outofcore_stages": [],  # toy sizes are too few rows to be fitted out of core; tests/outofcore fits more
-    "overlap": [Run("--rows 300 --overlaps 1", r"300 \| 1 \| \d+")],
+    "overlap": [Run("--rows 120 --overlaps 1", r"120 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
     "same_numbers": [Run("", r"the same", ("yacht",))],
@@ -108,6 +109,7 @@ def make_small(name, script, folder):
     if name == "compiled":
         evaluation = script.evaluation
         script.evaluation = lambda kernel, n, d, rounds: evaluation(kernel, min(n, 40), d, rounds)
+        script.regional = at_most(60, script.regional)
     elif name == "ccpp":
         rows_apart = script.rows_apart
         script.rows_apart = lambda data: rows_apart(data, folds=2)
@@ -131,6 +133,7 @@ def make_small(name, script, folder):
         sections["coverage"].KINDS = ("gp", "gross")
         sections["errors"].KINDS = {"friedman": sections["errors"].KINDS["friedman"]}
         sections["errors"].SIDES = ("any",)
+        sections["errors"].N_TEST = sections["search"].N_TEST = 40
     elif name == "inverse":
         script.SIZES = (30, 60)
     elif name == "missing":
@@ -180,7 +183,7 @@ def run_script(name, arguments, folder):
         warnings.resetwarnings()
         sys.path.insert(0, str(FOLDER))
         sys.argv = [f"{name}.py", *arguments]
-        datasets.load, datasets.regional = few_rows(datasets.load), at_most(300, datasets.regional)
+        datasets.load, datasets.regional = few_rows(datasets.load, 40), at_most(300, datasets.regional)
         script = importlib.import_module(name)
         make_small(name, script, folder)
         code = script.main() or 0

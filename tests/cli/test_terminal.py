@@ -112,3 +112,12 @@ def test_no_command_passes_on_escapes_from_names_or_values(folder):
         line = refused(*arguments)
         assert r"\x1b[31m" in line
         assert "\x1b" not in line
+
+
+def test_messages_have_an_end(tmp_path):
+    (tmp_path / "fit.toml").write_text(f"{'x' * 5000} = 3\n")
+    (tmp_path / "rows.csv").write_text("a,y\n1,2\n")
+    line = refused("fit", tmp_path / "rows.csv", "--config", tmp_path / "fit.toml")
+    assert len(line) < 1000
+    assert " … " in line
+    assert line.endswith("weight, with_factors")

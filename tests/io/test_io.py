@@ -20,13 +20,14 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 import spngp
+from soak.model_mutants import Parts
 from spngp import GPRegressor, SPNGPRegressor, committees
 from spngp.gp.exact import ExactGP
 from spngp.io import SCHEMA, ModelFileError
 from spngp.io.classes import CLASSES, class_of
 from spngp.io.deferred import StoredGP
 from spngp.io.objects import packed, unpacked
-from spngp.io.tensors import TensorFile
+from spngp.io.tensors import TensorFile, checksum
 from spngp.kernels import (
     Constant,
     Linear,
@@ -215,8 +216,6 @@ def test_a_factor_that_was_extended_is_written(tmp_path):
 def test_positions_out_of_range_are_noticed_when_they_are_used(path):
     from safetensors.numpy import load_file, save_file
 
-    from spngp.io.tensors import checksum
-
     tensors = load_file(path)
     name = next(name for name in tensors if "int32" in str(tensors[name].dtype))
     tensors[name] = tensors[name] + 10**6
@@ -228,6 +227,59 @@ def test_positions_out_of_range_are_noticed_when_they_are_used(path):
     save_file(tensors, path, {"spngp": json.dumps(metadata)})
     with pytest.raises(ModelFileError, match="is damaged: array"):
         spngp.load(path).predict_dist(X_NEW)
+    with pytest.raises(ModelFileError, match="is damaged: array"):
+        spngp.load(path, verify=True)
+
+
+def test_numbers_that_are_none_are_refused_if_every_number_is_looked_at(path, model):
+    model.save(path, with_factors=True)
+    whole = Parts.of(path)
+    for name, array in whole.arrays.items():
+        if array.dtype != np.float64:
+            continue
+        parts = whole.copy()
+        parts.arrays[name] = np.full_like(array, np.inf)
+        parts.lines[0]["arrays"][name][2] = checksum(parts.arrays[name])
+        path.write_bytes(parts.bytes())
+        with pytest.raises(ModelFileError, match="is damaged: its description makes no model"):
+            spngp.load(path, verify=True)
+
+
+def test_lists_that_unfold_without_end_or_are_too_deep_are_refused(path):
+    """Pairs of pairs of pairs: few bytes, but nobody could compare, hash or print them."""
+    whole = path.read_bytes()
+    for count, shared, message in ((60, 2, "parts of parts"), (40, 1, "stand in each other 30 times")):
+
+        def unfold(records, count=count, shared=shared):
+            root = records.pop()
+            for _ in range(count):
+                records.append(["tuple", [{"@": len(records) - 1}] * shared])
+            root[1]["note_"] = {"@": len(records) - 1}
+            records.append(root)
+
+        path.write_bytes(whole)
+        rewritten(path, lambda description, metadata, unfold=unfold: grown(description, unfold))
+        with pytest.raises(ModelFileError, match=message):
+            spngp.load(path)
+    path.write_bytes(whole)
+    key = {"tuple": [{"@": 0}]}
+    rewritten(path, lambda description, metadata: grown(description, lambda records: keyed(records, key)))
+    with pytest.raises(ModelFileError, match="no part of a model: '@'"):
+        spngp.load(path)
+
+
+def grown(description, change):
+    """A description with other records and the same root."""
+    change(description["records"])
+    description["about"]["model"] = {"@": len(description["records"]) - 1}
+
+
+def keyed(records, key):
+    """The root knows a dictionary with this key."""
+    root = records.pop()
+    records.append(["dict", [[key, 1]]])
+    root[1]["note_"] = {"@": len(records) - 1}
+    records.append(root)
 
 
 def test_a_description_that_unpacks_to_far_more_than_it_is_is_refused(path):
@@ -393,8 +445,6 @@ def test_other_files(tmp_path, content, message):
 def rewritten(path: Path, change) -> Path:
     """The file with another description, all checksums right: what a hostile writer would make."""
     from safetensors.numpy import load_file, save_file
-
-    from spngp.io.tensors import checksum
 
     tensors = load_file(path)
     about, *records = map(json.loads, unpacked(tensors["description"]).splitlines())

@@ -289,3 +289,15 @@ def test_of_few_rows_the_limit_is_as_improbable_as_of_many():
     for size, expected in ((0.95 * limit, []), (1.05 * limit, [3])):
         y[3] = size
         assert misleading_rows(prior.condition(X, y), 4.0)[0].tolist() == expected
+
+
+def test_a_partition_that_an_absurd_output_rules_out_leaves_no_gap():
+    """The first partition tiles the space for the search of context, even if its weight is zero to the last bit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] + rng.normal(size=40)
+    y[13] = 3.8e19
+    settings = {"max_leaf_size": 20, "overlap": 0.5, "n_partitions": 3, "hyperparameters": "fixed", "random_state": 0}
+    model = SPNGPRegressor(**settings).fit(X, y)
+    assert len(model.network_.children) == 1  # the others are ruled out
+    assert np.isfinite(model.predict(X)).all()

@@ -9,9 +9,13 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import standardised_residuals
 from spngp.kernels import KernelSum, Matern, SquaredExponential
 from spngp.learning import StructureLeftWarning
+from spngp.learning.blocks import blocks_of
 from spngp.learning.defaults import default_kernels, noise_parameter
 from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
+from spngp.learning.search import Alternatives, beliefs, evidence, in_sight, without_unbelieved
 from spngp.learning.structure_left import Finding, structure_left, warn_of_structure
+from spngp.learning.tied import metric
+from spngp.learning.tied_evidence import fit_tied
 
 
 def waves(n, seed, d=8, along=3, w=15.0):
@@ -123,6 +127,70 @@ def test_few_rows_tell_nothing():
     assert screened(smooth_gp(8), X, y) == []
 
 
+# Long length-scales
+
+
+def with_length_scale(gp, along, value):
+    lengths = [which.role == "length_scale" and which.input == along for which in gp.free_parameters]
+    return gp.with_theta(np.where(lengths, np.log(value), gp.theta))
+
+
+def test_only_long_length_scales_are_brought_into_sight():
+    start = ExactGP(default_kernels(2)[0], noise_parameter(1.0, 400))
+    here = with_length_scale(with_length_scale(start, 0, 0.1), 1, 300.0)
+    here = here.with_theta(here.theta + np.where([p.role == "variance" for p in here.free_parameters], 3.0, 0.0))
+    near = in_sight(Alternatives([start], [here], ["sum"])).gps[0]
+    expected = np.where(np.isclose(here.theta, np.log(300.0)), start.theta + np.log(2.0), here.theta)
+    np.testing.assert_allclose(near.theta, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_input_that_was_let_go_of_is_found_again_from_within_sight(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, (400, 3))
+    y = np.sin(2 * X[:, 0]) + np.sin(2.5 * X[:, 1]) * np.cos(X[:, 2]) + 0.1 * rng.standard_normal(400)
+    blocks = blocks_of([np.arange(200), np.arange(200, 400)], X, y, None)
+    start = ExactGP(default_kernels(3)[0], noise_parameter(1.0, 400))
+    known = Alternatives([start], [with_length_scale(start, 1, 300.0)], ["sum"])
+
+    def reached(known):
+        return evidence(fit_tied(known.gps, blocks, 40)[0], blocks)
+
+    assert reached(in_sight(known)) > reached(known) + 100
+
+
+# Belief in kernels
+
+
+def test_belief_is_the_posterior_weight_averaged_over_regions():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0, 1, (60, 1)), rng.standard_normal(60)
+    gps = [ExactGP(kernel, 0.5) for kernel in (SquaredExponential(0.2), Matern(1.5, 0.2), Matern(0.5, 0.2))]
+    regions = [np.arange(10), np.arange(10, 35), np.arange(35, 60)]
+    expected = []
+    for rows in regions:
+        densities = np.array([np.exp(gp.condition(X[rows], y[rows]).log_evidence) for gp in gps])
+        expected.append(densities / densities.sum())
+    np.testing.assert_allclose(beliefs(gps, blocks_of(regions, X, y, None), None), np.mean(expected, axis=0), rtol=1e-9)
+
+
+def test_kernels_without_belief_are_left_out_but_never_all():
+    gps = [ExactGP(SquaredExponential(length), 0.1) for length in (1.0, 2.0, 3.0)]
+    known = Alternatives(gps, gps[::-1], ["a", "b", "c"])
+    kept = without_unbelieved(known, np.array([0.6, 0.005, 0.395]))
+    assert (kept.starts, kept.gps, kept.labels) == ([gps[0], gps[2]], [gps[2], gps[0]], ["a", "c"])
+    assert without_unbelieved(known, np.array([0.001, 0.009, 0.002])).labels == ["b"]
+
+
+def test_a_kernel_counts_in_the_metric_as_much_as_it_is_believed():
+    gps = [ExactGP(SquaredExponential([1.0, 3.0]), 0.1), ExactGP(Matern(1.5, [0.2, 9.0]), 0.1)]
+    spreads = np.ones(2)
+    np.testing.assert_allclose(metric([gps], spreads, [np.array([1.0, 0.0])]), metric([gps[:1]], spreads))
+    np.testing.assert_allclose(metric([gps], spreads, [np.array([0.5, 0.5])]), metric([gps], spreads))
+    quarter = 1 / np.sqrt(0.75 * metric([gps[:1]], spreads) ** -2 + 0.25 * metric([gps[1:]], spreads) ** -2)
+    np.testing.assert_allclose(metric([gps], spreads, [np.array([3.0, 1.0])]), quarter)
+
+
 # Parts
 
 
@@ -181,6 +249,16 @@ def test_a_found_part_is_the_same_bits_on_several_threads():
     one, two = (SPNGPRegressor(random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     assert any("2.variance" in record["parameters"] for record in one.regions_)  # there is a further part
     np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+@pytest.mark.parametrize(("rough", "kept"), [(True, True), (False, False)])
+def test_a_rough_kernel_is_kept_where_rows_speak_for_it(rough, kept):
+    rng = np.random.default_rng(3)
+    X = np.sort(rng.uniform(0, 1, (700, 1)), axis=0)
+    steps = rng.standard_normal(700) * np.sqrt(np.diff(X[:, 0], prepend=0.0))
+    y = np.cumsum(steps) if rough else np.sin(20 * X[:, 0]) + 0.1 * rng.standard_normal(700)
+    model = SPNGPRegressor(max_leaf_size=150, random_state=0).fit(X, y)
+    assert ("Matern(0.5)" in model.kernel_names_) == kept
 
 
 def test_kernels_that_a_user_gives_stay_what_they_are():

@@ -82,3 +82,31 @@ def test_a_row_that_is_explained_already_is_refused():
     factor = grown(C, [5])
     with pytest.raises(NotPositiveDefiniteError):
         factor.extended(C[:, :1], C[:1, :1])
+
+
+@pytest.mark.parametrize(("n", "m"), [(70, 1), (70, 3), (64, 2), (1, 1), (130, 70)])
+def test_a_factor_that_was_copied_without_room_grows_too(n, m):
+    C = covariance(n + m)
+    factor = GrowingFactor.of(np.linalg.cholesky(C[:n, :n]))
+    grown, _, _ = factor.extended(C[:n, n:], C[n:, n:])
+    np.testing.assert_allclose(grown.dense(), np.linalg.cholesky(C), atol=1e-10)
+    np.testing.assert_allclose(factor.dense(), np.linalg.cholesky(C[:n, :n]), atol=1e-10)
+
+
+def test_rows_that_follow_need_no_new_memory():
+    """A version that grows at its end shares its slabs with the next one."""
+    C = covariance(20)
+    factor = grown(C, [5])
+    longer, _, _ = factor.extended(C[:5, 5:8], C[5:8, 5:8])
+    longest, _, _ = longer.extended(C[:8, 8:9], C[8:9, 8:9])
+    assert longest._slabs[0] is factor._slabs[0]
+    branch, _, _ = longer.extended(C[:8, 9:10], C[9:10, 9:10])
+    assert branch._slabs[0] is not factor._slabs[0]
+
+
+@pytest.mark.parametrize("count", [1, 5, 6, 7, 64, 70])
+def test_the_last_entries_of_the_diagonal(count):
+    C = covariance(70)
+    L = np.linalg.cholesky(C)
+    for factor in (GrowingFactor.of(L), grown(C, [70]), grown(C, [66, 4])):
+        np.testing.assert_allclose(factor.last_diagonal(count), L.diagonal()[-count:], atol=1e-12)

@@ -251,3 +251,16 @@ def test_inner_products_take_rows_in_either_memory_order(order):
     A = empty(6)
     A.bound_inner_products(X, -2)()
     np.testing.assert_allclose(np.tril(A.array), np.tril(-2 * X @ X.T), rtol=1e-12)
+
+
+def test_a_covariance_of_no_rows_needs_no_jitter():
+    assert Square.zeros(0).factor_filled(lambda: None, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("factor", [1, -2])
+def test_inner_products_of_rows_in_either_order(order, factor):
+    X = np.asarray(np.random.default_rng(3).standard_normal((6, 3)), order=order)
+    square = Square.zeros(6)
+    square.bound_inner_products(X, factor)()
+    np.testing.assert_allclose(np.tril(square.array), np.tril(factor * X @ X.T), atol=1e-14)

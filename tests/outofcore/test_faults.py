@@ -15,10 +15,12 @@ import pytest
 import spngp
 from large_rows import job, names, table
 from large_rows import model as learning
+from spngp._support.directories import put_directory
+from spngp.cli.large import first_rows
 from spngp.estimators.elsewhere import with_shelf
-from spngp.io import ModelFileError
+from spngp.io import ModelFileError, shards
 from spngp.io.shards import Directory
-from spngp.outofcore import Job, fit, fit_dataset, predictions
+from spngp.outofcore import Job, finishing, fit, fit_dataset, predictions
 from spngp.outofcore.engines import Threads
 from spngp.outofcore.pieces import sampled
 
@@ -103,6 +105,7 @@ def test_errors_name_partition_and_column(tmp_path):
         (replaced(good, "x1", pa.array(gaps)), f"partition b.parquet: input 'x1', row {gap} has no value"),
         (replaced(good, "y0", pa.array(infinite)), "partition b.parquet: target 'y0' must be finite, got inf"),
     ]
+    weights = pa.array([1.0] * 499 + [-2.0])
     for i, (rows, message) in enumerate(cases):
         path = tmp_path / str(i)
         path.mkdir()
@@ -110,6 +113,13 @@ def test_errors_name_partition_and_column(tmp_path):
         with pytest.raises(ValueError, match=message):
             fit(model(), Job(**{**vars(given), "most_sampled": 1500}), Threads(1))
         assert sorted(found.name for found in path.iterdir()) == ["rows"]
+    with pytest.raises(ValueError, match=r"partition b\.parquet: column 'x1' must hold a number"):
+        first_rows(ds.dataset(tmp_path / "1" / "rows"))
+    given = bad(tmp_path, replaced(good, "x2", weights))
+    with pytest.raises(ValueError, match=r"partition [ab]\.parquet: weights in column 'x2' must be finite and >= 0"):
+        fit(model(), Job(**{**vars(given), "inputs": ["x0", "x1"], "weight": "x2"}), Threads(1))
+    with pytest.raises(ValueError, match=r"partition a\.parquet: target 'y0' must be positive to be learnt on a log"):
+        fit(model(target="log"), given, Threads(1))
 
 
 def test_empty_partitions_are_passed_over(tmp_path):
@@ -123,20 +133,38 @@ def test_empty_partitions_are_passed_over(tmp_path):
         fit(model(), job(tmp_path, folder), Threads(1))
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path):
+@pytest.mark.parametrize("size", [50, 30_000, 60_000])  # for the note of the fit, NumPy's files, shards
+def test_a_full_disk_leaves_nothing_behind(size, tmp_path):
     import resource
 
     pq.write_table(table(3000), tmp_path / "rows.parquet")
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))  # as good as full
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))  # as good as full
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(OSError, match=r"File too large|requested and"):
             fit(model(), job(tmp_path), Threads(1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.parquet"]
+
+
+def test_a_fit_that_was_killed_when_all_was_done_is_ended_by_resuming_it(tmp_path, monkeypatch):
+    """The model it replaced lies where its own was: going on from there would mix the two."""
+    pq.write_table(table(3000), tmp_path / "rows.parquet")
+    fit(model(), job(tmp_path), Threads(1))
+    pq.write_table(table(3000, seed=1), tmp_path / "rows.parquet")
+    with monkeypatch.context() as killed:
+        killed.setattr(finishing, "discard", lambda directory: None)
+        killed.setattr(shards, "put_directory", lambda new, target: put_directory(new, target) and None)
+        expected = fit(model(), job(tmp_path), Threads(1))
+    assert (tmp_path / ".model.fit" / "job.json").exists()
+    assert (tmp_path / ".model.fit" / "model").exists()
+    found = fit(model(), job(tmp_path, resume=True), Threads(1))
+    assert found.log_evidence_ == expected.log_evidence_
+    assert spngp.load(tmp_path / "model", verify=True).log_evidence_ == expected.log_evidence_
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "rows.parquet"]
 
 
 def test_half_a_model_is_none(tmp_path):
@@ -147,14 +175,16 @@ def test_half_a_model_is_none(tmp_path):
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ModelFileError, match=r"is damaged: 000001\.spngp must have"):
-        spngp.load(tmp_path / "model", verify=True)
+        spngp.load(tmp_path / "model")
+    shard.write_bytes(whole)
     lazily = spngp.load(tmp_path / "model")
     assert not lazily._learnt.shelf._open  # nothing is read before a row asks for it
+    shard.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ModelFileError, match="truncated"):
         lazily.predict(rows.select(names(rows, "x")))
     shard.unlink()
-    with pytest.raises(ModelFileError, match=r"000001\.spngp is not there"):
-        spngp.load(tmp_path / "model").predict(rows.select(names(rows, "x")))
+    with pytest.raises(ModelFileError, match=r"000001\.spngp must have .* bytes, got not there"):
+        spngp.load(tmp_path / "model")
     (tmp_path / "model" / "model.spngp").unlink()
     with pytest.raises(ModelFileError, match="is a directory, but not a spngp model"):
         spngp.load(tmp_path / "model")
@@ -166,7 +196,7 @@ def test_half_a_model_is_none(tmp_path):
         ({"structure": "random"}, "out of core structure must be 'compact', got 'random'"),
         ({"n_partitions": 2}, "out of core n_partitions must be 1, got 2"),
         ({"margin": 0.5, "overlap": None}, "out of core margin must be None, got 0.5"),
-        ({"target": "log"}, "out of core target must be None, got 'log'"),
+        ({"target": "auto"}, "out of core target must be None or 'log', got 'auto'"),
     ],
 )
 def test_what_is_not_done_out_of_core_is_refused(tmp_path, changes, message):
@@ -206,7 +236,7 @@ def test_no_more_shards_are_open_than_the_limit_allows(tmp_path):
     X = rows.select(names(rows, "x")).slice(0, 200)
     n_cells = fitted._learnt.rows.size
     assert n_cells > 2
-    few = with_shelf(fitted, Directory(tmp_path / "model", limit=0.0))
+    few = with_shelf(fitted, Directory(tmp_path / "model", 0.0, 3, 1))
     np.testing.assert_array_equal(few.predict(X), fitted.predict(X))
     assert len(few._learnt.shelf._open) == 1
     assert len(fitted._learnt.shelf._open) == n_cells
@@ -225,6 +255,7 @@ def test_streamed_predictions_are_those_of_the_model(tmp_path):
 
     found = list(predictions(fitted, (X.slice(i, 170) for i in range(0, 500, 170)), answer, str(tmp_path)))
     assert [part["mean"].size for part in found] == [170, 170, 160]
+    assert not fitted._learnt.shelf._open  # cells are closed when they are done
     expected = fitted.predict_dist(X)
     np.testing.assert_array_equal(np.concatenate([part["std"] for part in found]), expected.std)
     np.testing.assert_array_equal(np.concatenate([part["mean"] for part in found]), expected.mean)

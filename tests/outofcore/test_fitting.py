@@ -75,8 +75,35 @@ def test_categories_gaps_and_dates_as_in_memory(tmp_path):
     same(out, model().fit(X, y), X.slice(0, 200))
 
 
+def test_a_logarithmic_scale_as_in_memory(tmp_path):
+    rows = table(1500, outliers=20)  # some of them among the rows that tied parameters are learnt from
+    X, y = rows.select(names(rows, "x")), np.exp(rows["y0"].to_numpy())
+    log = model(kernels=KERNEL, target="log")
+    out = in_shards(X.append_column("y0", pa.array(y)), tmp_path, log)
+    same(out, log.fit(X, y), X.slice(0, 100))
+    same(spngp.load(tmp_path / "model"), log, X.slice(0, 100))
+
+
+@pytest.mark.parametrize("weights", ["whole", "fractions", None])
+def test_weights_and_known_variances_as_in_memory(tmp_path, weights):
+    rng, rows = np.random.default_rng(5), table(1500, outliers=20)
+    X, y = rows.select(names(rows, "x")), rows["y0"].to_numpy()
+    given, columns = {}, {}
+    if weights is not None:
+        given["sample_weight"] = rng.integers(0, 3, 1500) if weights == "whole" else rng.choice([0.5, 1.0, 1.7], 1500)
+        columns["weight"] = "w"
+    if weights != "whole":
+        given["y_variance"], columns["variance"] = rng.uniform(0.0, 0.2, 1500), "v"
+    stored = [("w", given.get("sample_weight")), ("v", given.get("y_variance"))]
+    for name, values in stored:
+        rows = rows if values is None else rows.append_column(name, pa.array(values))
+    kernel = model(kernels=KERNEL)
+    out = in_shards(rows, tmp_path, kernel, **columns)
+    same(out, kernel.fit(X, y, **given), X.slice(0, 100))
+
+
 def test_without_context_and_with_tied_parameters(tmp_path):
-    rows = table(2000)
+    rows = table(2000, outliers=20)  # as above
     X = rows.select(names(rows, "x"))
     for i, changes in enumerate([{"overlap": 0.0, "kernels": KERNEL}, {"hyperparameters": "tied", "kernels": KERNEL}]):
         (tmp_path / str(i)).mkdir()

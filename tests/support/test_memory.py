@@ -6,6 +6,7 @@ import pytest
 from spngp import GPRegressor, SPNGPRegressor
 from spngp._support import memory as _memory
 from spngp._support.memory import Budget, default_limit
+from spngp.kernels import SquaredExponential
 
 
 def rows(n, seed=0):
@@ -43,7 +44,7 @@ def test_a_limit_too_small_for_one_leaf_is_refused_before_anything_is_learnt():
     X, y = rows(900)
     model = SPNGPRegressor(max_leaf_size=150, memory_limit=1e-4, n_jobs=2)
     message = (
-        r"memory_limit must be at least 0\.0088 \(gigabytes\) for 3600 rows in leaves of up to 600 rows on 2 threads"
+        r"memory_limit must be at least 0\.02 \(gigabytes\) for 5760 rows in leaves of up to 900 rows on 2 threads"
     )
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
@@ -79,5 +80,6 @@ def test_a_leaf_sees_no_more_rows_than_there_are():
     """However large the overlap: memory is not asked for rows that do not exist."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
-    model = SPNGPRegressor(overlap=1000, max_leaf_size=30, hyperparameters="fixed").fit(X, X[:, 0])
+    kernel = SquaredExponential(1.0)
+    model = SPNGPRegressor(kernel, overlap=1000, max_leaf_size=30, hyperparameters="fixed").fit(X, X[:, 0])
     assert {record["rows"] + record["context_rows"] for record in model.regions_} == {80}

@@ -315,3 +315,19 @@ def test_text_is_written_some_rows_at_a_time(tmp_path):
     found = np.array(written.tolist())
     np.testing.assert_array_equal(found[:-1], values)
     np.testing.assert_array_equal(found[-1], values[7])
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pa.array([2**30, 0], pa.date32()),
+        pa.array([None, -(2**62)], pa.timestamp("us")),
+        pa.array([2**62, 0], pa.duration("s")),
+        pa.array([0, 1], pa.timestamp("ms", "Mars/Phobos")),
+    ],
+)
+def test_moments_that_python_does_not_know_are_refused(moments, tmp_path):
+    path = tmp_path / "rows.parquet"
+    pa.parquet.write_table(pa.table({"when": moments}), path)
+    with pytest.raises(ValueError, match=r"rows\.parquet: column 'when' holds .* years 1 to 9999 .*, got others"):
+        Source(path).table()

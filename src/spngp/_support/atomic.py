@@ -79,7 +79,7 @@ def _create_part(target: Path, mode: int) -> tuple[int, Path]:
         temporary = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(_RANDOM_BYTES)}{_ENDING}")
         handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         # before it was locked, another writer may have taken it for one that was left behind
-        if _lock(handle) is not False and _is_file_at(handle, temporary):
+        if lock(handle) is not False and _is_file_at(handle, temporary):
             return handle, temporary
         os.close(handle)
 
@@ -108,13 +108,13 @@ def _remove_if_stale(part: Path) -> None:
         return
     handle = os.open(part, os.O_RDWR)
     try:
-        if _lock(handle) and _is_file_at(handle, part):
+        if lock(handle) and _is_file_at(handle, part):
             part.unlink()
     finally:
         os.close(handle)
 
 
-def _lock(handle: int) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Lock an open file until it is closed or the process ends; False if another has it, None if nobody can."""
     if sys.platform == "win32":
         return None

@@ -22,15 +22,15 @@ R = TypeVar("R")
 
 
 @cache
-def _blas_libraries() -> list[Any]:
-    """The BLAS libraries of the process. Finding them takes milliseconds, so it is done once, when first needed."""
+def blas_libraries() -> list[Any]:
+    """The BLAS libraries of the process. Finding them takes up to 40 ms, so it is done once, when first needed."""
     libraries: list[Any] = ThreadpoolController().select(user_api="blas").lib_controllers
     return libraries
 
 
 def _set_blas_threads(numbers: Sequence[int | None]) -> None:
     """Set the number of threads of each BLAS library, whichever thread calls."""
-    for library, number in zip(_blas_libraries(), numbers, strict=True):
+    for library, number in zip(blas_libraries(), numbers, strict=True):
         # From threadpoolctl 3.8 on, the first thread to set the number of OpenBLAS is the only one that can, until it
         # lets go. Ours is set by one thread and restored by another, and a user's thread may have been first.
         let_go = getattr(library, "clear_controlling_thread", None)
@@ -57,7 +57,7 @@ class _Hold:
         """One more holder."""
         with self._lock:
             if self._holders == 0:
-                self._before = [library.get_num_threads() for library in _blas_libraries()]
+                self._before = [library.get_num_threads() for library in blas_libraries()]
                 _set_blas_threads([1] * len(self._before))
             self._holders += 1
 

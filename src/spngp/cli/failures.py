@@ -23,6 +23,8 @@ EXTRAS = {
     "distributed": "dask",
 }
 
+_LONGEST, _END = 900, 200  # characters of a message, and of its end if it is longer
+
 
 class CheckFailed(Exception):  # noqa: N818 - it is an outcome, not an error of the program
     """A command ran to its end and what it was to check does not hold: exit code 1."""
@@ -67,4 +69,6 @@ def describe(error: BaseException) -> tuple[str, int]:
 
 
 def _one_line(text: str) -> str:
-    return visible(" ".join(text.split()))
+    """Text in one line that a person reads: names and values of a file, which it may show, may have any length."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END]} … {line[-_END:]}"

@@ -51,6 +51,7 @@ def fit(
     from spngp._support.progress import whole_task
     from spngp.cli.large import check_directory, chosen_engine, fit_large
     from spngp.cli.outputs import check_output
+    from spngp.cli.row_facts import fact_columns
     from spngp.cli.terminal import check_printing, print_json
 
     settings = fit_settings(config, {**given, **({"holdout": 0.0} if no_holdout else {})})
@@ -64,7 +65,8 @@ def fit(
         check_printing()
         with whole_task(enabled=not as_json) as whole:
             whole.part("", until=1.0)
-            summary = fit_large(data, settings, _declaration(settings), engine, scheduler, resume, as_json)
+            declaration = _declaration(settings, fact_columns(settings))
+            summary = fit_large(data, settings, declaration, engine, scheduler, resume, as_json)
         print_json(summary) if as_json else _show_saved(summary)
         return
     check_output(settings.output, [data, config], "model", force)

@@ -73,8 +73,6 @@ def fit_large(
     from spngp.tables.schema import TableSchema
 
     started = time.perf_counter()
-    if settings.weight is not None or settings.variance is not None:
-        raise ValueError("a fit out of core goes without --weight and --variance")
     dataset = as_dataset(data, Path())
     inputs, declared = _inputs(dataset, declaration, data)
     model = SPNGPRegressor(**estimator_parameters(settings), columns=declared or None, verbose=0 if quiet else 1)
@@ -85,6 +83,8 @@ def fit_large(
         output=Path(settings.output),
         resume=resume,
         table=TableSchema(tuple(declaration.targets), declaration.date_format),
+        weight=settings.weight,
+        variance=settings.variance,
     )
     with ExitStack() as held:
         held.callback(_tell_resume, job.directory)
@@ -140,7 +140,7 @@ def _inputs(dataset: Any, declaration: Any, data: str) -> tuple[list[str], dict[
     from spngp.tables.schema import learn_table
     from spngp.tables.values import Reader
 
-    head = dataset.head(_ROWS_LOOKED_AT)
+    head = first_rows(dataset)
     found, guessed = learn_table(declaration, head, Reader(data, "."))
     if guessed:
         note(f"spngp: {data}: guessed {options(guessed)}")
@@ -154,6 +154,19 @@ def _inputs(dataset: Any, declaration: Any, data: str) -> tuple[list[str], dict[
         if is_text and not was_text and name not in declared:
             declared[name] = "category"
     return list(found.schema.names), declared
+
+
+def first_rows(dataset: Any) -> Any:
+    """The first rows; an error names a partition among them whose columns are of other kinds."""
+    import pyarrow as pa
+
+    from spngp.outofcore.pieces import pieces_of
+
+    try:
+        return dataset.head(_ROWS_LOOKED_AT)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        pieces_of(dataset, dataset.schema.names)
+        raise
 
 
 def _holds_text(of: Any) -> bool:

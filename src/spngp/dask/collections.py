@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
@@ -22,14 +22,16 @@ def is_frame(X: Any) -> bool:
     raise TypeError(f"X and y must be Dask DataFrames or Arrays, got a {type(X).__name__}")
 
 
-def for_each_partition(X: Any, y: Any, step: Callable[[int, Any, Any], Any]) -> list[Any]:
-    """``step(number, X, y)`` of every partition, as delayed tasks."""
-    inputs, outputs = _delayed(X), _delayed(y)
-    if len(inputs) != len(outputs):
-        raise ValueError(f"X and y must have the same partitions, got {len(inputs)} and {len(outputs)} of them")
+def for_each_partition(collections: Sequence[Any], step: Callable[..., Any]) -> list[Any]:
+    """``step(number, *parts)`` of every partition of collections, X and y first, as delayed tasks."""
+    delayed = [_delayed(collection) for collection in collections]
+    for others in delayed[1:]:
+        if len(delayed[0]) != len(others):
+            raise ValueError(f"X and y must have the same partitions, got {len(delayed[0])} and {len(others)} of them")
     task = dask.delayed(step, pure=False)
-    token, both = secrets.token_hex(6), enumerate(zip(inputs, outputs, strict=True))
-    return [task(i, *parts, dask_key_name=("spngp-write-" + token, i)) for i, parts in both]
+    token = secrets.token_hex(6)
+    numbered = enumerate(zip(*delayed, strict=True))
+    return [task(i, *parts, dask_key_name=("spngp-write-" + token, i)) for i, parts in numbered]
 
 
 def _delayed(collection: Any) -> list[Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
+import logging
+import queue
 import secrets
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from distributed import Client, LocalCluster, as_completed, get_client
 
 from spngp.outofcore.work import Summary
 
-_SECONDS = 8.0  # until a scheduler must have answered
+_SECONDS = 5.0  # until a scheduler must have answered
 
 
 class Workers:
@@ -36,22 +37,19 @@ class Workers:
         _check_shared(client, directory)
 
     def map(self, step: Callable[[Any], Summary], items: Sequence[Any], advance: Callable[[], None]) -> list[Summary]:
-        """All steps; what they know is read from a file, which does not die with a worker."""
+        """All steps; what they know is a task of its own, which is done again if it dies with a worker."""
         if not items:
             return []
-        self._directory.mkdir(parents=True, exist_ok=True)
-        path = self._directory / f"step-{secrets.token_hex(6)}.pickle"
-        path.write_bytes(pickle.dumps(step))
-        name = getattr(getattr(step, "args", [None, step])[1], "__name__", "step")
-        tasks = self._client.map(_do, [str(path)] * len(items), items, key=f"spngp-{name}-{path.stem[5:]}", pure=False)
+        name, token = getattr(getattr(step, "args", [None, step])[1], "__name__", "step"), secrets.token_hex(6)
+        known = self._client.submit(_known, step, key=f"spngp-known-{token}", pure=False)
+        tasks = self._client.map(_do, [known] * len(items), items, key=f"spngp-{name}-{token}", pure=False)
         try:
             for task in as_completed(tasks):
                 task.result()
                 advance()
             return [task.result() for task in tasks]
         finally:
-            self._client.cancel(tasks)
-            path.unlink(missing_ok=True)
+            self._client.cancel([known, *tasks])
 
     def close(self) -> None:
         """Remove the directory."""
@@ -67,15 +65,12 @@ class Workers:
             self._client.cancel(futures)
 
 
-def _do(path: str, item: Any) -> Summary:
-    return _step(path)(item)
+def _known(step: Callable[[Any], Summary]) -> Callable[[Any], Summary]:
+    return step
 
 
-@lru_cache(maxsize=4)
-def _step(path: str) -> Callable[[Any], Summary]:
-    """The step of this file, which the client has just written; read once by each process."""
-    found: Callable[[Any], Summary] = pickle.loads(Path(path).read_bytes())
-    return found
+def _do(step: Callable[[Any], Summary], item: Any) -> Summary:
+    return step(item)
 
 
 def _check_shared(client: Client, directory: Path) -> None:
@@ -107,6 +102,31 @@ def default_client() -> Client:
         raise ValueError("there is no Dask client; make one: distributed.Client(), or pass client=") from None
 
 
+def _client_of(scheduler: str) -> Client:
+    """A client of the scheduler at an address; an error if none has answered after some seconds."""
+    found: queue.SimpleQueue[Client | Exception] = queue.SimpleQueue()
+
+    def connect() -> None:
+        try:
+            found.put(Client(scheduler, timeout=_SECONDS))
+        except Exception as error:
+            found.put(error)
+
+    # in a thread of its own: distributed waits for ever for one that takes a connection and says nothing
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        answer = found.get(timeout=_SECONDS)
+    except queue.Empty:
+        answer = TimeoutError("it takes connections and says nothing, or is too busy")
+    if isinstance(answer, Client):
+        return answer
+    # what is no scheduler may say anything: a message of some exabytes, for which there is no memory
+    if isinstance(answer, OSError | TimeoutError | ValueError | MemoryError):
+        seen = " ".join(str(answer).split())[:100] or type(answer).__name__
+        raise ValueError(f"no Dask scheduler answers at {scheduler} within {_SECONDS:g} s: {seen}") from None
+    raise answer
+
+
 @contextlib.contextmanager
 def cluster(scheduler: str | None, n_workers: int, memory_limit: float) -> Iterator[Client]:
     """A client of the scheduler at an address, or of a cluster of processes that ends with the ``with`` statement.
@@ -114,18 +134,17 @@ def cluster(scheduler: str | None, n_workers: int, memory_limit: float) -> Itera
     ``memory_limit`` are gigabytes for all workers of such a cluster together.
     """
     if scheduler is not None:
-        try:
-            client = Client(scheduler, timeout=_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
-            seen = " ".join(str(error).split())[:100]
-            raise ValueError(f"no Dask scheduler answers at {scheduler} within {_SECONDS:g} s: {seen}") from None
-        with client:
+        with _client_of(scheduler) as client:
             yield client
         return
     each = int(1e9 * memory_limit / n_workers)
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, memory_limit=each, dashboard_address=None, silence_logs=40
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=each,
+            dashboard_address=":0",  # any free port: another cluster may have the usual one
+            silence_logs=logging.CRITICAL,  # what a step raises is raised here again
         ) as local,
         Client(local) as client,
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from functools import lru_cache
 from pathlib import Path
@@ -15,16 +14,19 @@ import pyarrow.dataset as ds
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
+from spngp._support.directories import remove_directory, temporary_directory
 from spngp._support.types import Array
 from spngp.dask.collections import answers, for_each_partition, input_names, is_frame, target_names
 from spngp.dask.engine import Workers, default_client
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.answers import Question
 from spngp.io import load
-from spngp.io.shards import directory_of
+from spngp.io.shards import directory_of, is_model_directory
 from spngp.outofcore.fitting import Job, fit
 from spngp.outofcore.pieces import write_table
 from spngp.outofcore.spill import removed
+
+_WEIGHT, _VARIANCE = "sample_weight of the fit", "y_variance of the fit"  # columns that partitions are written with
 
 
 class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
@@ -64,19 +66,22 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
         self._model.set_params(**params)
         return self
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, y_variance: Any = None) -> Self:
         """Fit to a Dask DataFrame or Array X and a Series, DataFrame or Array y of the same partitions.
 
-        Every partition is computed once. A fit that fails leaves the estimator as it was.
+        ``sample_weight`` and ``y_variance``, Series or Arrays of these partitions with one number for each row, are as
+        in :meth:`spngp.SPNGPRegressor.fit`. Every partition is computed once. A fit that fails leaves the estimator as
+        it was.
         """
         client = default_client() if self.client is None else self.client
         given = None if self.directory is None else Path(self.directory)
-        home = Path(tempfile.mkdtemp(prefix="spngp-dask-", dir=given))
+        home = temporary_directory(given, None if given is None else _has_model)
         try:
             workers = Workers(client, home / "steps")
             targets = target_names(y, input_names(X))
-            writer = _Writer(str(home / "input"), input_names(X), targets)
-            workers.compute(for_each_partition(X, y, writer))
+            facts = {name: of for name, of in ((_WEIGHT, sample_weight), (_VARIANCE, y_variance)) if of is not None}
+            writer = _Writer(str(home / "input"), input_names(X), targets, list(facts))
+            workers.compute(for_each_partition([X, y, *facts.values()], writer))
             dataset = ds.dataset(str(home / "input"), format="arrow")
             job = Job(
                 dataset=dataset,
@@ -85,6 +90,8 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
                 output=home / "model",
                 as_columns=getattr(y, "ndim", 1) == 2,
                 named=is_frame(X),
+                weight=_WEIGHT if _WEIGHT in facts else None,
+                variance=_VARIANCE if _VARIANCE in facts else None,
             )
             fit(self._model, job, workers)
             shutil.rmtree(home / "input", ignore_errors=True)
@@ -93,7 +100,7 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
             raise
         self.path_, self.targets_ = home / "model", targets
         if given is None:
-            self._remover = weakref.finalize(self, shutil.rmtree, home, ignore_errors=True)
+            self._remover = weakref.finalize(self, remove_directory, home)
         return self
 
     def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
@@ -126,21 +133,29 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
         return hasattr(self, "path_")
 
 
+def _has_model(directory: Path) -> bool:
+    """Whether a fit has put a model there: it is its user's."""
+    return is_model_directory(directory / "model")
+
+
 class _Writer:
     """Writes a partition to a file, from which all else goes on."""
 
-    def __init__(self, directory: str, inputs: list[str], targets: list[str]) -> None:
-        self._directory, self._inputs, self._targets = directory, inputs, targets
+    def __init__(self, directory: str, inputs: list[str], targets: list[str], facts: list[str]) -> None:
+        self._directory, self._inputs, self._targets, self._facts = directory, inputs, targets, facts
 
-    def __call__(self, number: int, X: Any, y: Any) -> None:
-        table, outputs = _as_table(X, self._inputs, number, True), _as_table(y, self._targets, number)
-        if table.num_rows != outputs.num_rows:
-            raise ValueError(
-                f"partition {number}: X and y must have as many rows, got {table.num_rows} and {outputs.num_rows}"
-            )
+    def __call__(self, number: int, X: Any, y: Any, *facts: Any) -> None:
+        table = _as_table(X, self._inputs, number, True)
+        further = [_as_table(y, self._targets, number)]
+        further += [_as_table(values, [name], number) for name, values in zip(self._facts, facts, strict=True)]
+        for called, columns in zip(["y", *self._facts], further, strict=True):
+            if table.num_rows != columns.num_rows:
+                counts = f"{table.num_rows} and {columns.num_rows}"
+                raise ValueError(f"partition {number}: X and {called} must have as many rows, got {counts}")
         if table.num_rows:
-            for name, column in zip(self._targets, outputs.columns, strict=True):
-                table = table.append_column(name, column)
+            for columns in further:
+                for name in columns.schema.names:
+                    table = table.append_column(name, columns[name])
             write_table(Path(self._directory) / f"partition-{number:06d}.arrow", table)
 
 

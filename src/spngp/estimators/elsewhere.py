@@ -13,34 +13,40 @@ from spngp.estimators.completion import CompletedRows
 from spngp.estimators.network_model import Distribution, NetworkModel
 from spngp.estimators.regressors import SPNGPRegressor
 from spngp.estimators.scaling import Scaling, check_outputs
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning import Plan
 from spngp.learning.sharded import Sharded, Shelf
-from spngp.transformed import Unchanged
+from spngp.transformed import Log, Unchanged
 
 M = TypeVar("M")
 
 
-def describe(model: SPNGPRegressor, X: Any, y: Any) -> tuple[Array, Array]:
-    """Let an estimator know its columns from a sample of rows; returns inputs (n, d) and outputs (n, p)."""
+def describe(model: SPNGPRegressor, X: Any, y: Any) -> Array:
+    """Let an estimator know its columns and scales from a sample of rows; returns inputs (n, d)."""
     X, Y = model._checked(X, y, reset=True)
-    model.targets_ = [Unchanged() for _ in range(Y.shape[1])]
-    return X, Y
+    model.targets_ = [Unchanged() if model.target is None else Log() for _ in range(Y.shape[1])]
+    return X
 
 
-def plan_for(model: SPNGPRegressor, X: Array, Y: Array, n_rows: int) -> Plan:
-    """The plan for learning from ``n_rows`` rows of which these are a sample."""
+def plan_for(model: SPNGPRegressor, X: Array, Y: Array, n_rows: int, known: KnownVariances | None = None) -> Plan:
+    """The plan for learning from ``n_rows`` rows of which these are a sample; outputs are on the scale learnt."""
     request, levels = model._request(), model.columns_.level_counts
-    scaling = Scaling.of(X, Y, standardised=request.kernels is None, levels=levels)
+    scaling = Scaling.of(X, Y, standardised=request.kernels is None, levels=levels, known=known)
     check_outputs(Y, scaling.units, scaling.output_spreads)
-    return request.plan(replace(scaling, n_rows=n_rows))
+    plan = request.plan(replace(scaling, n_rows=n_rows))
+    return plan if known is None else replace(plan, variances=known.divided_by(scaling.units.outputs.scale))
 
 
-def check_supported(model: SPNGPRegressor) -> None:
+def check_supported(model: SPNGPRegressor, knows_variances: bool) -> None:
     """Raise an error unless what an estimator is asked for can be learnt from rows that are elsewhere."""
-    for name, allowed in (("structure", "compact"), ("n_partitions", 1), ("margin", None), ("target", None)):
+    for name, allowed in (("structure", "compact"), ("n_partitions", 1), ("margin", None)):
         value = getattr(model, name)
         if value is not allowed and not (isinstance(value, type(allowed)) and value == allowed):
             raise ValueError(f"out of core {name} must be {allowed!r}, got {value!r}")
+    if model.target is not None and not (isinstance(model.target, str) and model.target == "log"):
+        raise ValueError(f"out of core target must be None or 'log', got {model.target!r}")
+    if model.target is not None and knows_variances:
+        raise ValueError(f"known variances are in the units of y and go without a target, got target={model.target!r}")
 
 
 def become(model: SPNGPRegressor, fitted: SPNGPRegressor) -> SPNGPRegressor:

@@ -25,6 +25,7 @@ from spngp.estimators.planning import Request
 from spngp.estimators.table_inputs import dense, described, encoded
 from spngp.estimators.targets import check_target, log_slopes, transformed, transforms_for
 from spngp.learning import Learnt
+from spngp.learning.sharded import Sharded
 from spngp.network import Node, prediction
 from spngp.noise import NoiseShape
 from spngp.predictive import GaussianMixture
@@ -74,9 +75,13 @@ class NetworkModel(Regressor):
             X = super()._checked_inputs(X, reset=True)
             self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
             return X
-        named = as_table(X) is not None and hasattr(self, "feature_names_in_")
+        table = as_table(X)
+        named = table is not None and hasattr(self, "feature_names_in_")
         if self.columns_.is_plain and named:
-            validate_data(self, X, reset=False, skip_check_array=True)
+            # to look at an Arrow table, scikit-learn first loads a library, for longer than a row takes to be predicted
+            as_learnt = table is not None and table.names == list(self.feature_names_in_) and not hasattr(X, "iloc")
+            if not as_learnt:
+                validate_data(self, X, reset=False, skip_check_array=True)
         elif self.columns_.is_plain:
             return super()._checked_inputs(X, reset=False)
         return encoded(X, self.columns_, complete=y is not None)
@@ -236,8 +241,8 @@ class NetworkModel(Regressor):
         if output >= now.n_outputs_:
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
-            about = (now.row_numbers_, now.columns_, now._is_transformed)
-            return explain(now._frozen(), rows, output, n_rows, *about)
+            learnt, about = now._frozen(), (now.columns_, now._is_transformed)
+            return explain(learnt, rows, output, n_rows, now.row_numbers_, *about)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
@@ -305,6 +310,8 @@ class NetworkModel(Regressor):
         """Outputs in doubt, shape (count, 2): the number of the row (:attr:`row_numbers_`) and the output of each."""
         self._must_be_fitted()
         now = self._snapshot()
+        if isinstance(now._learnt, Sharded):
+            return now._learnt.in_doubt.copy()
         rows, outputs = present.doubted_of(now._learnt)
         found = np.stack([now.row_numbers_[rows], outputs], axis=1)
         return np.unique(found, axis=0) if hasattr(now, "row_repeats_") else found
@@ -319,6 +326,8 @@ class NetworkModel(Regressor):
         learnt from, but they are counted.
         """
         self._must_be_fitted()
+        if isinstance(self._learnt, Sharded):
+            raise ValueError("a model in shards does not tell the numbers of its rows; outliers_ has those in doubt")
         left_out = getattr(self, "rows_left_out_", np.empty(0, dtype=np.intp))
         repeats = getattr(self, "row_repeats_", None)
         numbers, n_ever = present.numbers_of(self._learnt)
@@ -330,7 +339,7 @@ class NetworkModel(Regressor):
         """log p(y | X) of the training rows, in the units of y, also where a target was transformed."""
         self._must_be_fitted()
         evidence = present.log_evidence_of(self._learnt)
-        if self._is_transformed:
+        if self._is_transformed and not isinstance(self._learnt, Sharded):
             Y = self.y_train_.reshape(-1, self.n_outputs_)
             evidence += log_slopes(self.targets_, Y, present.shares_of(self._learnt))
         return evidence

@@ -20,8 +20,8 @@ from spngp.kernels.names import labels
 from spngp.learning import FOR_GIVEN_KERNELS, Effort, Plan, defaults
 from spngp.structure import Strategy
 
-# Given the number of inputs, and for each input of codes the number of its levels (empty if there are none).
-DefaultKernels: TypeAlias = Callable[[int, tuple[int, ...]], list[Kernel]]
+# Given the number of inputs, for each input of codes the number of its levels (empty if there are none), and the rows.
+DefaultKernels: TypeAlias = Callable[[int, tuple[int, ...], int], list[Kernel]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,8 @@ class Request:
     kernels : kernel, list of kernels or None
         In the units of X and y; None for ``default_kernels``, which are learnt on standardised rows.
     default_kernels : callable
-        Given the number of inputs d and the levels of inputs of codes, the kernels for d standardised inputs.
+        Given the number of inputs d, the levels of inputs of codes and the number of rows: the kernels for d
+        standardised inputs.
     strategy : Strategy
         How to cut, in the units of X.
     searches : bool
@@ -116,7 +117,7 @@ def templates(
     d = scaling.input_spreads.size
     given: list[tuple[Kernel, Parameter | None]]
     if kernels is None:
-        given = [(kernel, None) for kernel in default_kernels(d, scaling.levels)]
+        given = [(kernel, None) for kernel in default_kernels(d, scaling.levels, scaling.n_rows)]
     else:
         given = [(with_levels(kernel, scaling.levels), noise) for kernel, noise in defaults.as_kernels(kernels)]
     for kernel, noise in given:

@@ -62,10 +62,8 @@ def events_of(now: Present) -> tuple[Event, ...]:
     return () if isinstance(now, Sharded) or now.upkeep is None else tuple(now.upkeep.events)
 
 
-def doubted_of(now: Present) -> tuple[Indices, Indices]:
+def doubted_of(now: Learnt | Living) -> tuple[Indices, Indices]:
     """Outputs in doubt: the position of the row, and which output."""
-    if isinstance(now, Sharded):
-        return now.in_doubt[:, 0], now.in_doubt[:, 1]
     own_noise = now.own_noise(now.log.numbers.values) if isinstance(now, Living) else now.own_noise
     if own_noise is None:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)

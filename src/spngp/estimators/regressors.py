@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -51,8 +52,9 @@ class SPNGPRegressor(NetworkModel):
         Number of alternative ways to cut every region, mixed by their evidence. The cost grows as a power of it.
     overlap : float, optional
         Context rows per own row: an expert with n rows in its region also sees the ``overlap * n`` nearest rows outside
-        when it predicts; 0 for none. By default 3 up to 50,000 training rows, and fewer beyond
-        (:func:`spngp.learning.defaults.overlap`). It is 1 where the evidence chooses cuts along the only input.
+        when it predicts; 0 for none. By default 3, or more if an expert would otherwise see fewer rows than 3.2 times
+        ``max_leaf_size``; fewer beyond 50,000 training rows (:func:`spngp.learning.defaults.overlap`). It is 1 where
+        the evidence chooses cuts along the only input.
     margin : float or sequence of float, optional
         Instead of ``overlap``: an expert sees all rows up to this distance beyond the border of its region, in the
         units of X; one distance for all inputs, or one per input.
@@ -213,8 +215,9 @@ class SPNGPRegressor(NetworkModel):
         ----------
         X, y : array-like
             X may be a data set as well: a :class:`pyarrow.dataset.Dataset`, the path of a Parquet file or folder, or an
-            iterator of record batches; y is then the name of its column, or a list of names. If ``memory_limit`` does
-            not hold its rows, it is fitted out of core (:mod:`spngp.outofcore`).
+            iterator of record batches; y is then the name of its column, or a list of names, and ``sample_weight`` and
+            ``y_variance`` are names of columns as well. If ``memory_limit`` does not hold its rows, it is fitted out of
+            core (:mod:`spngp.outofcore`).
         sample_weight : array-like of shape (n,), optional
             A row of weight w counts as w equal rows, exactly, and takes their time and memory; a row of weight 0 is
             not there. A fraction of a row has the likelihood of a whole one to that power: evidence, means and
@@ -226,15 +229,13 @@ class SPNGPRegressor(NetworkModel):
         if is_elsewhere(X):
             from spngp.outofcore import fit_dataset  # the edges know the estimators, not the other way round
 
-            if sample_weight is not None or y_variance is not None:
-                raise ValueError("a data set is fitted without sample_weight and y_variance; read it, and give rows")
-            return fit_dataset(self, X, y)
+            return fit_dataset(self, X, y, sample_weight, y_variance)
         return self._fit(X, y, self._request(), sample_weight, y_variance)
 
     def _request(self) -> Request:
         return Request(
             kernels=self.kernels,
-            default_kernels=defaults.default_kernels,
+            default_kernels=partial(defaults.default_kernels, max_leaf_size=self.max_leaf_size),
             strategy=self._strategy(),
             searches=True,
             chooses_cuts=self.structure == "compact" and self.hyperparameters == "adaptive",

@@ -17,12 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._linalg.square import Square
+from spngp._support.consistency import must
 from spngp.io import consistency
 from spngp.io.classes import SKLEARN, SKLEARN_KERNELS, Reference, class_of
 from spngp.io.deferred import READ_LATER, Read, StoredGP
 from spngp.io.fields import check_attributes, shown
 from spngp.io.lean import Rows
 from spngp.io.tensors import ModelFileError, TensorFile
+
+# How deep lists and tuples may stand in each other; those of a model do four times.
+_DEEPEST = 30
+# Parts of parts that a list may have, for each character of the description. What is shared counts every time: sixty
+# pairs of pairs take a few hundred characters, and whoever compares, hashes or prints them never ends.
+_PARTS_PER_CHARACTER = 10
 
 _BIT_GENERATORS = frozenset(["PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"])
 _PLAIN = (bool, int, float, str, type(None))
@@ -52,11 +59,20 @@ class Decoder:
         self._done: dict[int, Any] = {}
         self._arrays: dict[tuple[Any, ...], NDArray[Any]] = {}  # one that is shared stays so
         self._tensors: dict[int, str] = {}  # of matrices: where in the file their arrays stand
+        self._extents: dict[int, tuple[int, int]] = {}  # of lists: how deep they are, how many parts of parts they have
+        self._most_parts = _PARTS_PER_CHARACTER * (sum(map(len, records)) + 100)
+        self._stored: list[StoredGP] = []
 
     def decode(self, reference: Reference) -> Any:
         """The object a reference stands for."""
         with self._guard():
             return self._decode(reference)
+
+    def check_stored(self) -> None:
+        """Raise an error unless rows and factors of the GPs made so far, which are read later, can be used."""
+        with self._guard():
+            for gp in self._stored:
+                gp.check_contents()
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
@@ -79,13 +95,15 @@ class Decoder:
                 stack.pop()
             elif position in parsed:
                 kind, contents = parsed.pop(position)
+                if kind in ("list", "tuple", "dict"):
+                    self._extents[position] = self._extent(contents if kind != "dict" else [of for _, of in contents])
                 self._done[position] = self._build(kind, contents)
                 if kind == "Square":
                     self._tensors[position] = contents["array"]["array"][0]
             else:
                 kind, contents = parsed[position] = _record(self._records[position])
                 if kind == "dict":
-                    parts: Iterable[Reference] = [part for key, value in contents for part in (key, value)]
+                    parts: Iterable[Reference] = [value for _, value in contents]
                 else:
                     parts = contents.values() if isinstance(contents, dict) else contents
                 stack += [below for below in _positions(parts, position) if below not in self._done]
@@ -102,13 +120,22 @@ class Decoder:
             return self._array(array or self._file.array, *what)
         return _inline(reference)
 
+    def _extent(self, parts: list[Reference]) -> tuple[int, int]:
+        """How deep a list is, and how many parts of parts it has; too deep or too many is an error."""
+        positions = [part["@"] for part in parts if isinstance(part, dict) and "@" in part]
+        below = [self._extents[position] for position in positions if position in self._extents]
+        deep, many = 1 + max((one for one, _ in below), default=0), len(parts) + sum(one for _, one in below)
+        must(deep <= _DEEPEST, f"lists may stand in each other {_DEEPEST} times", deep)
+        must(many <= self._most_parts, f"a list may have {self._most_parts:,} parts of parts", many)
+        return deep, many
+
     def _build(self, kind: str, contents: Any) -> Any:
         if kind == "strings":
             if not all(type(item) is str for item in contents):
                 raise ValueError("strings must be text")
             return np.array(contents, dtype=object)
         if kind == "dict":
-            return {self._part(key): self._part(value) for key, value in contents}
+            return {_inline(key): self._part(value) for key, value in contents}
         if kind in ("list", "tuple", "slice"):
             items = [self._part(part) for part in contents]
             return items if kind == "list" else tuple(items) if kind == "tuple" else slice(*items)
@@ -140,7 +167,8 @@ class Decoder:
                 attributes[label], read[label] = self._later(label, part, rows, contents)
             elif label != "rows":
                 attributes[label] = self._part(part)
-        return StoredGP.of(_checked_object("ExactGP", attributes), read)
+        self._stored.append(StoredGP.of(_checked_object("ExactGP", attributes), read))
+        return self._stored[-1]
 
     def _later(
         self, label: str, part: Reference, rows: Rows | None, contents: dict[str, Reference]
@@ -207,15 +235,16 @@ def _record(line: str) -> tuple[str, Any]:
     return kind, contents
 
 
-def _inline(reference: Reference) -> Any:
+def _inline(reference: Reference, depth: int = 1) -> Any:
     """A number that JSON does not know, or a tuple of numbers or of such tuples."""
     if type(reference) in _PLAIN:
         return reference
+    must(depth <= _DEEPEST, f"tuples may stand in each other {_DEEPEST} times", depth)
     ((way, what),) = reference.items()
     if way == "float" and what in ("nan", "inf", "-inf"):
         return float(what)
     if way == "tuple" and type(what) is list:
-        return tuple([_inline(part) for part in what])
+        return tuple([_inline(part, depth + 1) for part in what])
     raise ValueError(f"no part of a model: {shown(way)}")
 
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from spngp._linalg.square import Square
+from spngp._support.consistency import must
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel
@@ -41,6 +45,15 @@ class StoredGP(ExactGP):
                 read = held["_read"][name]
                 held[name] = self._computed(name) if read is None else read()
         return object.__getattribute__(self, name)
+
+    def check_contents(self) -> None:
+        """Raise an error unless all that is read later can be used; nothing of it is kept."""
+        for name, read in self._read.items():
+            value = None if read is None else read()
+            if isinstance(value, Square):
+                must((value.array.diagonal() > 0.0).all(), "the diagonal of a factor must be > 0", "others")
+                value = np.tril(value.array)
+            must(value is None or np.isfinite(value).all(), f"{name.lstrip('_')} of a GP must be finite", "others")
 
     def _computed(self, name: str) -> Any:
         """The factor, or C⁻¹y: as when the GP was conditioned, so with the same bits."""

@@ -44,6 +44,7 @@ class Rows:
         must(isinstance(X, np.ndarray) and isinstance(Y, np.ndarray), "rows must be arrays", type(X).__name__)
         must(X.ndim == Y.ndim == 2 and X.shape[0] == Y.shape[0], "rows must be matrices", (X.shape, Y.shape))
         must(X.dtype == Y.dtype == np.float64, "rows must be numbers", X.dtype)
+        must(not (np.isinf(X).any() or np.isinf(Y).any()), "rows must be finite, or missing", "infinite ones")
         must(isinstance(units, Units), "rows must have units", type(units).__name__)
         must_have_shape(units.inputs.mean, X.shape[1:], "means of the inputs")
         must_have_shape(units.outputs.mean, Y.shape[1:], "means of the outputs")

@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     ----------
     path : path-like
     verify : bool
-        Compare every array with its checksum now, instead of when it is first used.
+        Compare every array with its checksum and look at every number now, instead of when they are first used.
 
     Raises
     ------

@@ -73,14 +73,17 @@ def _write(path: str | os.PathLike[str], encoder: Encoder, root: Any) -> None:
 def read_object(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """A model, or a part of one, from one file."""
     decoder, root = _opened(path, verify)
-    return decoder.decode(root)
+    value = decoder.decode(root)
+    if verify:
+        decoder.check_stored()
+    return value
 
 
 class Parts:
     """A file of several objects, which are made when they are asked for."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._decoder, self._roots = _opened(path, False)
+    def __init__(self, path: str | os.PathLike[str], *, verify: bool = False) -> None:
+        self._decoder, self._roots = _opened(path, verify)
         self._lock = threading.Lock()
         if type(self._roots) is not list:
             raise ModelFileError(f"{path} is a model, not a part of one")
@@ -91,6 +94,10 @@ class Parts:
     def __getitem__(self, place: int) -> Any:
         with self._lock:
             return self._decoder.decode(self._roots[place])
+
+    def check_stored(self) -> None:
+        """Raise an error unless what is read later of the objects made so far can be used."""
+        self._decoder.check_stored()
 
 
 def _opened(path: str | os.PathLike[str], verify: bool) -> tuple[Decoder, Any]:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from spngp._support.consistency import must
+from spngp._support.directories import directory_beside, let_go, put_directory, remove_directory
 from spngp._support.memory import GIGABYTE, default_limit
+from spngp._support.threads import blas_libraries
 from spngp._support.types import Array
 from spngp.estimators.elsewhere import sharded_of, with_shelf
 from spngp.io.classes import ESTIMATORS
@@ -26,8 +28,11 @@ from spngp.io.tensors import ModelFileError, is_model
 from spngp.learning.consistency import check_tree
 from spngp.learning.sharded import Sharded
 from spngp.network import Node
+from spngp.network.consistency import check_network
 from spngp.network.units import Units
 from spngp.structure.cells import CellTree
+
+M = TypeVar("M")
 
 MODEL = "model.spngp"  # about the model; whoever finds it finds a whole model
 _SHARDS = "shards"
@@ -59,18 +64,46 @@ def write_cell(path: Path, tree: CellTree, networks: Sequence[Node], X: Array, Y
 
 
 class Cell:
-    """An open shard, whose regions are made when they are asked for."""
+    """An open shard, whose regions are made when they are asked for.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._parts = path, Parts(path)
-        self.tree = CellTree(*self._parts[0])
-        check_tree(self.tree)
-        if len(self._parts) != self.tree.n_cells + 1:
-            raise ModelFileError(f"{path} is damaged: it must have {self.tree.n_cells} regions")
+    Parameters
+    ----------
+    path : Path
+    n_inputs, n_outputs : int
+        Of the model that it is a part of.
+    verify : bool
+        Look at every region and every number now.
+    """
+
+    def __init__(self, path: Path, n_inputs: int, n_outputs: int, *, verify: bool = False) -> None:
+        self._path, self._sizes = path, (n_inputs, n_outputs)
+        self._parts = Parts(path, verify=verify)
+        try:
+            self.tree = CellTree(*self._parts[0])
+            check_tree(self.tree)
+            must((self.tree.axes < n_inputs).all(), f"cuts must be along {n_inputs} inputs", "others")
+            must(len(self._parts) == self.tree.n_cells + 1, f"there must be {self.tree.n_cells} regions", "others")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(path, error) from None
+        if verify:
+            for region in range(self.tree.n_cells):
+                self.network(region)
+            self._parts.check_stored()
 
     def network(self, region: int) -> Node:
         """The network of a region."""
-        return _network(self._parts[region + 1], self._path)
+        network = _network(self._parts[region + 1], self._path)
+        try:
+            check_network(network, *self._sizes)
+        except ValueError as error:
+            raise _damaged(self._path, error) from None
+        return network
+
+
+def _damaged(path: Path, error: Exception) -> ModelFileError:
+    if isinstance(error, ModelFileError):
+        return error
+    return ModelFileError(f"{path} is damaged: its description makes no part of its model ({error})")
 
 
 def _network(found: Any, path: Path) -> Node:
@@ -87,10 +120,12 @@ class Directory:
     path : path-like
     limit : float
         Gigabytes that open shards may take, about.
+    n_inputs, n_outputs : int
+        Of the model.
     """
 
-    def __init__(self, path: str | os.PathLike[str], limit: float) -> None:
-        self.path, self._limit = Path(path), limit
+    def __init__(self, path: str | os.PathLike[str], limit: float, n_inputs: int, n_outputs: int) -> None:
+        self.path, self._limit, self._sizes = Path(path), limit, (n_inputs, n_outputs)
         self._keeper: Any = None
         self._open: OrderedDict[int, tuple[Cell, float]] = OrderedDict()
         self._lock = threading.Lock()
@@ -103,7 +138,7 @@ class Directory:
                 return self._open[cell][0]
             path = shard_path(self.path, cell)
             try:
-                found = Cell(path)
+                found = Cell(path, *self._sizes)
             except FileNotFoundError:
                 raise ModelFileError(f"{self.path} is damaged: {path.name} is not there") from None
             self._open[cell] = (found, _IN_MEMORY * path.stat().st_size / GIGABYTE)
@@ -113,8 +148,14 @@ class Directory:
 
     def owning(self, directory: Path) -> Directory:
         """The same shelf; the directory goes when it does."""
-        shelf = Directory(self.path, self._limit)
-        weakref.finalize(shelf, shutil.rmtree, directory, ignore_errors=True)
+        shelf = Directory(self.path, self._limit, *self._sizes)
+        weakref.finalize(shelf, remove_directory, directory)
+        return shelf
+
+    def one_at_a_time(self) -> Directory:
+        """A shelf of the same shards that keeps the last one open and no other."""
+        shelf = Directory(self.path, 0.0, *self._sizes)
+        shelf.kept_by(self)  # with which temporary shards would go
         return shelf
 
     def kept_by(self, keeper: Any) -> None:
@@ -122,10 +163,10 @@ class Directory:
         self._keeper = keeper
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "limit": self._limit}
+        return {"arguments": (self.path, self._limit, *self._sizes)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["path"], state["limit"])  # type: ignore[misc]
+        self.__init__(*state["arguments"])  # type: ignore[misc]
 
 
 def is_sharded(model: Any) -> bool:
@@ -139,27 +180,23 @@ def directory_replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise NotADirectoryError(20, "A model in shards is a directory, and there is a file", str(path))
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
-    aside.mkdir(parents=True)
+    aside = directory_beside(target)
     try:
         yield aside
         put_in_place(aside, target)
     except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
+        remove_directory(aside)
         raise
 
 
 def put_in_place(aside: Path, target: Path) -> None:
     """Rename a whole directory to its name; the model that stood there goes."""
-    if target.exists():
-        if not is_model_directory(target) and any(target.iterdir()):
-            raise FileExistsError(17, "There is a directory that is no model", str(target))
-        old = target.with_name(f".{target.name}.{secrets.token_hex(6)}.old")
-        os.rename(target, old)
-        os.rename(aside, target)
+    if target.exists() and not is_model_directory(target) and any(target.iterdir()):
+        raise FileExistsError(17, "There is a directory that is no model", str(target))
+    old = put_directory(aside, target)
+    if old is not None:
         shutil.rmtree(old, ignore_errors=True)
-    else:
-        os.rename(aside, target)
+    let_go(aside)
 
 
 def is_model_directory(path: str | os.PathLike[str]) -> bool:
@@ -183,6 +220,11 @@ def directory_of(model: Any) -> Directory:
     return sharded.shelf
 
 
+def one_shard_at_a_time(model: M) -> M:
+    """The same model in shards, of which it keeps the last one open and no other."""
+    return with_shelf(model, directory_of(model).one_at_a_time())
+
+
 def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model in shards to another directory, whole or not at all."""
     sharded, source = sharded_of(model), directory_of(model).path
@@ -197,7 +239,7 @@ def copy_directory(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_directory(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-    """Open a model in shards; with ``verify``, the size of every shard is compared with what was written."""
+    """Open a model in shards, each of which must be there, of its size; with ``verify``, all of them are read."""
     manifest = Path(path) / MODEL
     if not manifest.is_file():
         raise ModelFileError(f"{path} is a directory, but not a spngp model: it has no {MODEL}")
@@ -205,13 +247,18 @@ def load_directory(path: str | os.PathLike[str], *, verify: bool = False) -> Any
     sharded = sharded_of(model) if type(model).__name__ in ESTIMATORS else None
     if sharded is None:
         raise ModelFileError(f"{manifest} is not that of a model in shards")
+    _check_sizes(path, sharded)
+    n_inputs, n_outputs = sharded.units.inputs.mean.size, sharded.units.outputs.mean.size
     if verify:
-        check_shards(path, sharded)
+        for cell in range(sharded.rows.size):
+            Cell(shard_path(path, cell), n_inputs, n_outputs, verify=True)
+    blas_libraries()  # found now, so that the first row need not wait for it
     limit = getattr(model, "memory_limit", None)
-    return with_shelf(model, Directory(path, _SHARE * (default_limit() if limit is None else float(limit))))
+    share = _SHARE * (default_limit() if limit is None else float(limit))
+    return with_shelf(model, Directory(path, share, n_inputs, n_outputs))
 
 
-def check_shards(path: str | os.PathLike[str], sharded: Sharded) -> None:
+def _check_sizes(path: str | os.PathLike[str], sharded: Sharded) -> None:
     """Raise an error unless all shards are there, each of its size."""
     for cell, size in enumerate(sharded.sizes.tolist()):
         shard = shard_path(path, cell)

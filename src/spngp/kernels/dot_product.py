@@ -129,7 +129,8 @@ class Polynomial(Kernel):
 
     def slope_variances(self, d: int) -> Array:
         """Prior variance of the slope along each input, at a distance of one from the origin."""
-        return np.full(d, self.variance * self.degree**2 * (1.0 + self.offset) ** (self.degree - 1))
+        # a power of NumPy's overflows to infinity, one of Python's raises an error
+        return np.full(d, self.variance * self.degree**2 * np.float64(1.0 + self.offset) ** (self.degree - 1))
 
     def evaluation(self, X: Array, square: Square) -> PolynomialEvaluation:
         """The kernel on checked rows, ready for many parameter values."""

@@ -42,7 +42,7 @@ def averaged_experts(
         block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
-        alternatives = _alternatives(labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
+        alternatives = alternatives_of(labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
         if block[1].size > _MANY_ROWS:
             if not _hardly_anything(
                 [own for own in alternatives if own.weight > 1.0], gps, evenly(block, _MANY_ROWS // 2)
@@ -61,7 +61,7 @@ def _hardly_anything(simple: Sequence[Alternative], gps: Sequence[ExactGP], some
     return known > max(evidence(gp, [some]) for gp in gps) - _HARDLY_ANYTHING * some[1].size
 
 
-def _alternatives(
+def alternatives_of(
     labels: Sequence[str], starts: Sequence[ExactGP], gps: Sequence[ExactGP], simple: Sequence[tuple[str, Kernel]]
 ) -> list[Alternative]:
     """Simple kernels and those of the tied stage, each with an unknown constant, since y is centred on its own mean."""

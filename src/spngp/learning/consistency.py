@@ -37,6 +37,7 @@ def check_learnt(learnt: Learnt) -> None:
     ):
         if isinstance(array, np.ndarray):
             must_have_shape(array, shape, what)
+    must(not (np.isinf(learnt.X).any() or np.isinf(learnt.Y).any()), "rows must be finite, or missing", "infinite ones")
     must_be_finite(learnt.scales, "scales")
     must_be_positive(learnt.scales, "scales")
     must_be_positive(learnt.reach, "reach")

@@ -16,12 +16,14 @@ from spngp.kernels import Kernel, Linear, Matern, Parameter, SquaredExponential,
 NOISE_STD_FLOOR = 0.003
 _FLOOR_FALLS_FROM, _LOWEST_FLOOR = 1000, 1.0 / 3.0
 NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
-OVERLAP = 3.0  # context rows per own row
+OVERLAP = 3.0  # context rows per own row, at least, up to OVERLAP_FALLS_FROM rows
+ROWS_SEEN = 3.2  # own and context rows of a leaf, at least, in units of the largest leaf
+MOST_OVERLAP = 2.0 * ROWS_SEEN - 1.0  # context rows per own row: those of a leaf that is half as large
 CHOSEN_OVERLAP = (
     1.0  # context rows per own row where the evidence chooses cuts along one input: many share what is said
 )
 OVERLAP_FALLS_FROM = 50_000  # training rows
-LEAST_OVERLAP = 0.5  # context rows per own row
+LEAST_OVERLAP = 0.5  # context rows per own row, at least, of more rows
 LENGTH_SCALE_BOUNDS = (1e-3, 1e3)  # standard deviations of the input
 # Where length-scales of codes begin, which are one apart or equal: levels differ in the slow part, and share the fast.
 SLOW_OF_LEVELS, FAST_OF_LEVELS = 0.7, 3.0
@@ -37,10 +39,19 @@ def _length_scale(d: int, factor: float, levels: tuple[int, ...] = (), of_levels
     return Parameter(scales, LENGTH_SCALE_BOUNDS)
 
 
-def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
+def default_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0, max_leaf_size: int = 500) -> list[Kernel]:
     """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs.
 
-    ``levels`` has for each input of codes the number of its levels, 0 for numbers; it is empty if all are numbers.
+    Two sums of a slow and a fast part, smooth and less smooth; for sets that are cut in any case, of more rows than two
+    leaves hold, also a single rough kernel, which dense rows can tell from noise.
+
+    Parameters
+    ----------
+    d : int
+    levels : tuple of int
+        For each input of codes the number of its levels, 0 for numbers; empty if all are numbers.
+    n_rows, max_leaf_size : int
+        Rows to learn from, and most rows of a leaf.
     """
 
     def variance(value: float) -> Parameter:
@@ -48,10 +59,11 @@ def default_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
 
     slow = _length_scale(d, 2.0, levels, SLOW_OF_LEVELS)
     fast = _length_scale(d, 0.7, levels, FAST_OF_LEVELS)
-    return [
+    sums = [
         SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
         Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
     ]
+    return [*sums, Matern(0.5, slow, variance(1.0), levels)] if n_rows > 2 * max_leaf_size else sums
 
 
 def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:
@@ -81,13 +93,15 @@ def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kern
 def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
     """The default number of context rows per own row.
 
-    Up to 50,000 training rows it is 3. The cost of a leaf grows with the third power of the rows it sees, and each
-    further context row adds less information than the one before. So beyond 50,000 rows a leaf sees
+    A leaf sees at least
 
-        2.8 · max_leaf_size · (50,000 / n_rows)^0.12
+        3.2 · max_leaf_size · min(1, 50,000 / n_rows)^0.12
 
-    rows in all, its own and context. Small leaves then have more context per own row than large ones. The result is
-    between 0.5 and 3.
+    rows in all, its own and context: cuts in half leave between half of ``max_leaf_size`` and all of it, and with a
+    fixed ratio small leaves would see too few. Up to 50,000 training rows there are also at least 3 context rows per
+    own row. The cost of a leaf grows with the third power of the rows it sees, and each further one adds less
+    information than the one before; so beyond 50,000 rows the number falls, and 0.5 per own row is the least. The most
+    is 5.4 per own row.
 
     Parameters
     ----------
@@ -100,17 +114,16 @@ def overlap(n_rows: int, own_rows: float, max_leaf_size: int = 500) -> float:
     Examples
     --------
     >>> from spngp.learning.defaults import overlap
-    >>> [round(overlap(n, own), 2) for n, own in [(1_000, 250), (100_000, 391), (300_000, 293), (1_000_000, 488)]]
-    [3.0, 2.29, 2.85, 1.0]
+    >>> [round(overlap(n, own), 2) for n, own in [(8_000, 250), (16_000, 500), (100_000, 391), (1_000_000, 488)]]
+    [5.4, 3.0, 2.77, 1.29]
     """
-    if n_rows <= OVERLAP_FALLS_FROM:
-        return OVERLAP
-    seen = 2.8 * max_leaf_size * (OVERLAP_FALLS_FROM / n_rows) ** 0.12
-    return min(OVERLAP, max(LEAST_OVERLAP, seen / own_rows - 1.0))
+    seen = ROWS_SEEN * max_leaf_size * min(1.0, OVERLAP_FALLS_FROM / n_rows) ** 0.12
+    least = OVERLAP if n_rows <= OVERLAP_FALLS_FROM else LEAST_OVERLAP
+    return min(MOST_OVERLAP, max(least, seen / own_rows - 1.0))
 
 
-def traditional_kernels(d: int, levels: tuple[int, ...] = ()) -> list[Kernel]:
-    """The kernel of a single GP with ``kernel=None``, for d standardised inputs; ``levels`` as in default kernels."""
+def traditional_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0) -> list[Kernel]:
+    """The kernel of a single GP with ``kernel=None``, for any number of rows; d and levels as in default kernels."""
     return [SquaredExponential(_length_scale(d, 1.0, levels), Parameter(1.0, VARIANCE_BOUNDS), levels)]
 
 

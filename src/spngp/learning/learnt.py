@@ -212,7 +212,9 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         most = int(float(overlap) * learnt.block_size)
         placed = place(learnt.seeing)
         rows = {item.box: own for item, own in zip(placed, route(placed, X), strict=True)}
-        context = NearestContext(X, rows, learnt.tiles, learnt.scales, float(overlap), most)
+        # where a tile was pruned, because its probability is zero, the whole space is searched: it finds the same rows
+        tiles = learnt.tiles if all(tile in rows for tile in learnt.tiles) else [Box.EVERYWHERE]
+        context = NearestContext(X, rows, tiles, learnt.scales, float(overlap), most)
     seeing = conditioning.add_context(
         learnt.seeing,
         X,

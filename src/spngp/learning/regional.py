@@ -5,12 +5,13 @@ Given the ground, regions are independent of each other: any group of them can b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spngp._support.progress import Progress
-from spngp._support.types import Array, Mask
+from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence
 from spngp.learning.doubt import judge, without_doubted
@@ -18,7 +19,7 @@ from spngp.learning.experts import Curvatures, Experts, learn_experts
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied, learn_again
 from spngp.network import Node
-from spngp.structure import Region, build_network
+from spngp.structure import Region, build_network, leaf_regions
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,8 @@ class Regional:
         The posterior given own rows, if outputs were judged; see :class:`spngp.learning.doubt.Judged`.
     own_noise : ndarray, optional
         In the shape of Y, noise variances of outputs in doubt, NaN elsewhere.
+    again : tuple of Tied
+        Tied parameters as they were learnt again after each search that brought outputs into doubt.
     """
 
     tied: Tied
@@ -43,6 +46,7 @@ class Regional:
     sound: Array
     own: Node | None
     own_noise: Array | None
+    again: tuple[Tied, ...] = ()
 
 
 def learn_regions(
@@ -58,6 +62,7 @@ def learn_regions(
     *,
     doubts: bool,
     part: bool = False,
+    again: Sequence[Tied] = (),
 ) -> Regional:
     """Learn the experts of the regions of ``tied``, and with ``doubts`` judge all outputs by them.
 
@@ -71,25 +76,74 @@ def learn_regions(
     curvatures, plan, rng, convergence, progress
     doubts : bool
     part : bool
-        Whether these regions are a part of all there are. Tied parameters then stay; otherwise they are learnt again
-        where outputs that they were learnt from come into doubt.
+        Whether these regions are a part of all there are. Otherwise tied parameters are learnt again where outputs that
+        they were learnt from come into doubt.
+    again : sequence of Tied
+        For a part, what tied parameters become in this way (:func:`tied_again`); the last stand for all that follow.
     """
     sound = without_doubted(Z, own_noise)
     experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, part=part)
     if not doubts:
         return Regional(tied, experts, sound, None, own_noise)
 
+    rounds: list[Tied] = []
+
     def without(outputs: Array, in_doubt: Mask) -> Node:
         nonlocal tied, experts, sound
         before, sound = (sound, experts), outputs
         if not part:
             tied = learn_again(tied, W, sound, in_doubt, plan)
+        elif again:
+            tied = replace(tied, gps=again[min(len(rounds), len(again) - 1)].gps)
+        rounds.append(tied)
         experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before, part)
         return prior_of(tied.regions, experts, plan)
 
     prior = prior_of(tied.regions, experts, plan)
     judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances)
-    return Regional(tied, experts, sound, judged.own, judged.own_noise)
+    if again and plan.hyperparameters == "tied":  # which all regions share, those without outputs in doubt as well
+        tied = replace(tied, gps=again[-1].gps)
+        experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, part=part)
+    return Regional(tied, experts, sound, judged.own, judged.own_noise, tuple(rounds))
+
+
+def tied_again(
+    tied: Tied,
+    W: Array,
+    Z: Array,
+    own_noise: Array | None,
+    curvatures: Curvatures,
+    plan: Plan,
+    rng: np.random.Generator,
+) -> tuple[Tied, ...]:
+    """Tied parameters after each search for outputs in doubt, from the regions alone that hold what they rest on.
+
+    A region is judged by its own rows, so the others need not be learnt for it. Nothing if none comes into doubt.
+    """
+    chosen = np.zeros(W.shape[0], dtype=bool)
+    for rows in tied.sampled:
+        chosen[rows] = True
+    for region in leaf_regions(tied.regions):
+        chosen[region.rows] = chosen[region.rows].any()
+    kept = np.flatnonzero(chosen)
+    place = np.cumsum(chosen) - 1
+    part = replace(tied, regions=_restricted(tied.regions, chosen, place), sampled=[place[own] for own in tied.sampled])
+    given = replace(plan, variances=None if plan.variances is None else plan.variances[kept])
+    noise = None if own_noise is None else own_noise[kept]
+    working = (rng, Convergence(), Progress(False))
+    found = learn_regions(part, W[kept], Z[kept], noise, curvatures, given, *working, doubts=True)
+    return tuple(replace(one, regions=Region(tied.regions.box, kept[:0]), sampled=[]) for one in found.again)
+
+
+def _restricted(region: Region, chosen: Mask, place: Indices) -> Region:
+    """A region with the chosen rows alone, which have other places; parts without any are not cut further."""
+    rows = place[region.rows[chosen[region.rows]]]
+    if not rows.size:
+        return Region(region.box, rows)
+    partitions = [
+        replace(one, parts=tuple(_restricted(part, chosen, place) for part in one.parts)) for one in region.partitions
+    ]
+    return replace(region, rows=rows, partitions=tuple(partitions))
 
 
 def prior_of(regions: Region, experts: Experts, plan: Plan) -> Node:

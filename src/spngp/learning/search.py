@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import softmax
 
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
+from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
@@ -28,6 +30,8 @@ from spngp.learning.tied_evidence import fit_tied
 _SHORTER = 0.2  # factor of the length-scales
 _TRIED_ROWS = 250  # rows
 _TRIED_EVALUATIONS = 25  # evaluations of the evidence
+_BELIEVED = 0.01  # posterior weight among kernels, averaged over regions, from which on a kernel is kept
+_IN_SIGHT = 2.0  # times its start: the longest length-scale that regions begin with
 _MOST_FINDINGS = 2  # that become further parts at once
 _MOST_PARTS = 5  # of a kernel; time grows with them
 _LEAST_GAIN = 10.0  # nats that further parts must gain, since they have parameters of their own
@@ -114,6 +118,26 @@ def fit(
         shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
         begin = [tasks[j + len(begin) * bool(better)][0] for j, better in enumerate(shorter)]
     return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
+
+
+def without_unbelieved(known: Alternatives, weights: Array) -> Alternatives:
+    """Only the kernels with some of the belief: others would cost every region time, and have no weight there."""
+    kept = np.flatnonzero(weights >= min(_BELIEVED, weights.max()))
+    return Alternatives([known.starts[j] for j in kept], [known.gps[j] for j in kept], [known.labels[j] for j in kept])
+
+
+def in_sight(known: Alternatives) -> Alternatives:
+    """The same, with length-scales no longer than twice their starts.
+
+    The evidence hardly depends on a long length-scale, so no gradient makes it shorter again. A subset of few rows lets
+    go of inputs that dense regions need; those that nothing depends on grow again.
+    """
+
+    def shortened(start: ExactGP, gp: ExactGP) -> ExactGP:
+        longest = [np.log(_IN_SIGHT) if which.role == "length_scale" else np.inf for which in gp.free_parameters]
+        return gp.with_theta(np.minimum(gp.theta, start.theta + longest))
+
+    return replace(known, gps=[shortened(start, gp) for start, gp in zip(known.starts, known.gps, strict=True)])
 
 
 def search(
@@ -237,6 +261,13 @@ def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
         return sum(block.given_to(gp, keep_factor=False).log_evidence for block in blocks)
     except NotPositiveDefiniteError:
         return -np.inf
+
+
+def beliefs(gps: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None) -> Array:
+    """How much each kernel is believed: its posterior weight among all of them, averaged over the blocks."""
+    found = map_leaves(lambda gp: [evidence(gp, [block]) for block in blocks], gps, n_jobs)
+    values = np.maximum(np.array(found), np.finfo(float).min)  # where no covariance is positive definite, all are equal
+    return np.asarray(softmax(values, axis=0).mean(axis=1))
 
 
 def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:

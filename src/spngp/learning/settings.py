@@ -106,6 +106,14 @@ def learn_settings(
     return [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
 
 
+def drawn(alternatives: Sequence[Alternative], rng: np.random.Generator) -> ExactGP:
+    """What is believed before any row is seen: an alternative by its weight, its log-parameters by their priors."""
+    weights = np.array([own.weight for own in alternatives])
+    prior = alternatives[rng.choice(len(alternatives), p=weights / weights.sum())].prior
+    units = _Units(prior)
+    return prior.with_theta(units.theta(rng.standard_normal(units.centre.size)))
+
+
 def best_theta(own: Alternative, block: Block) -> Array:
     """The log-parameters of an alternative that are most plausible given the rows."""
     with lent_memory():
@@ -148,27 +156,45 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
     return map_leaves(of_all, hopeful, n_jobs)
 
 
+class _Units:
+    """From standard deviations z of their prior to a GP's log-parameters."""
+
+    def __init__(self, prior: ExactGP) -> None:
+        self._bounds = prior.bounds
+        self.centre = prior.theta
+        self.below, self.above = np.array([_prior_std(which) for which in prior.free_parameters]).reshape(-1, 2).T
+
+    def theta(self, z: Array) -> Array:
+        """The log-parameters, within their bounds."""
+        return np.clip(self.unbounded(z), self._bounds[:, 0], self._bounds[:, 1])
+
+    def unbounded(self, z: Array) -> Array:
+        """The log-parameters."""
+        return np.asarray(self.centre + z * np.where(z < 0, self.below * (1.0 - _TAIL * z), self.above))
+
+    def slopes(self, z: Array) -> Array:
+        """How fast each log-parameter changes."""
+        return np.where(z < 0, self.below * (1.0 - 2.0 * _TAIL * z), self.above)
+
+
 class _Posterior:
     """Log posterior of a GP's log-parameters given a block, in standard deviations z of their prior."""
 
     def __init__(self, prior: ExactGP, block: Block) -> None:
         self._prior, self._n_rows = prior, block[1].size
         self._evidence = LeafEvidence(prior, *block)
-        self._bounds = prior.bounds
-        self._centre = prior.theta
-        self._below, self._above = np.array([_prior_std(which) for which in prior.free_parameters]).reshape(-1, 2).T
+        self._units = _Units(prior)
 
     def theta(self, z: Array) -> Array:
         """The log-parameters, within their bounds."""
-        return np.clip(self._unbounded(z), self._bounds[:, 0], self._bounds[:, 1])
+        return self._units.theta(z)
 
     def __call__(self, z: Array) -> tuple[float, Array]:
         """Log posterior without the constant of the prior, and its gradient."""
-        unbounded, theta = self._unbounded(z), self.theta(z)
+        unbounded, theta = self._units.unbounded(z), self.theta(z)
         value, gradient = self._evidence(theta)
         moving = np.where(theta == unbounded, gradient, 0.0)
-        slopes = np.where(z < 0, self._below * (1.0 - 2.0 * _TAIL * z), self._above)
-        return value - 0.5 * float(z @ z), slopes * moving - z
+        return value - 0.5 * float(z @ z), self._units.slopes(z) * moving - z
 
     def value(self, z: Array) -> float:
         """Log posterior; −∞ where the covariance cannot be factored."""
@@ -180,13 +206,14 @@ class _Posterior:
     def starts(self, found: ExactGP) -> list[Array]:
         """Where to climb from: the centre of the prior, short length-scales, and what was found before."""
         is_length = np.array([which.role == "length_scale" for which in self._prior.free_parameters])
-        starts = [np.zeros(self._centre.size)]
+        units = self._units
+        starts = [np.zeros(units.centre.size)]
         if is_length.any():
             starts.append(np.where(is_length, _SHORT_START, 0.0))
         if found is not self._prior:
-            away = found.theta - self._centre
-            below = (1.0 - np.sqrt(1.0 + 4.0 * _TAIL * np.maximum(-away, 0.0) / self._below)) / (2.0 * _TAIL)
-            starts.append(np.clip(np.where(away < 0, below, away / self._above), -_FARTHEST, _FARTHEST))
+            away = found.theta - units.centre
+            below = (1.0 - np.sqrt(1.0 + 4.0 * _TAIL * np.maximum(-away, 0.0) / units.below)) / (2.0 * _TAIL)
+            starts.append(np.clip(np.where(away < 0, below, away / units.above), -_FARTHEST, _FARTHEST))
         return starts
 
     def climb(self, z: Array, evaluations: int) -> Array:
@@ -210,9 +237,6 @@ class _Posterior:
         hessian = np.array(rows).reshape(z.size, z.size)
         own = np.eye(z.size)  # the prior's
         return own + ratio * (0.5 * (hessian + hessian.T) - own)
-
-    def _unbounded(self, z: Array) -> Array:
-        return np.asarray(self._centre + z * np.where(z < 0, self._below * (1.0 - _TAIL * z), self._above))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,16 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
 from spngp.learning.plan import Plan
-from spngp.learning.search import Alternatives, SearchEffort, evenly, fit, search
+from spngp.learning.search import (
+    Alternatives,
+    SearchEffort,
+    beliefs,
+    evenly,
+    fit,
+    in_sight,
+    search,
+    without_unbelieved,
+)
 from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
 
@@ -69,21 +78,28 @@ def learn_tied(
     regions = plan.strategy(scales).regions(X, rng)
     sampled: list[Indices] = []
     left: dict[int, list[Finding]] = {}
+    weights = [np.ones(len(own.gps)) for own in known]
     stages = _stages(plan, regions)
     for i, (sample, evaluations) in enumerate(stages):
         progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
         for k in range(len(known)):
             blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
+            if plan.searches and i == 1:
+                known[k] = in_sight(known[k])
             known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
                 judges = _judges(X, Y, k, blocks, plan, copy.deepcopy(rng))
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
+            if blocks:
+                weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
             progress.advance()
-        scales = metric([own.gps for own in known], plan.input_spreads)
+        scales = metric([own.gps for own in known], plan.input_spreads, weights)
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
+    if plan.searches and not regions.is_leaf:
+        known = [without_unbelieved(own, belief) for own, belief in zip(known, weights, strict=True)]
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
 
@@ -151,13 +167,18 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
     return [(subset, plan.subset_evaluations), *[(local, plan.tied_evaluations)] * plan.n_rounds]
 
 
-def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array) -> Array:
+def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array, weights: Sequence[Array] | None = None) -> Array:
     """Length-scales of the metric in which regions are cut: from slope variances averaged over kernels and outputs.
 
-    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's.
+    ``spreads`` are the standard deviations of the inputs. A length-scale is at most a million times its input's, and at
+    least 1e-12 of it; where a kernel's slopes overflow, it is its input's. ``weights`` says for each output how much
+    its kernels count, by default equally: a kernel without belief should not decide where to cut.
     """
     d, at = spreads.size, spreads[np.newaxis]
     slopes = np.zeros(d)
-    for experts in tied:
-        slopes += np.mean([gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts], axis=0)
-    return 1.0 / np.sqrt(np.maximum(slopes / len(tied), 1e-12 / spreads**2))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        for k, experts in enumerate(tied):
+            relative = [gp.kernel.slope_variances(d) / gp.kernel.diagonal(at)[0] for gp in experts]
+            slopes += np.average(relative, axis=0, weights=None if weights is None else weights[k])
+        slopes = np.where(np.isnan(slopes), 1.0 / spreads**2, slopes / len(tied))
+    return 1.0 / np.sqrt(np.clip(slopes, 1e-12 / spreads**2, 1e24 / spreads**2))

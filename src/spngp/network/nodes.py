@@ -56,9 +56,7 @@ class Sum(Node):
     def of(children: Sequence[Node], log_weights: Array) -> Sum:
         """A sum by the logs of its weights, which may be too small to be told from zero."""
         total = Sum(children)
-        normalised = np.asarray(log_weights - np.logaddexp.reduce(log_weights), dtype=np.float64)
-        normalised.setflags(write=False)
-        total._set(log_weights=normalised)
+        total._set(log_weights=_updated(log_weights, np.zeros(len(children)))[0])
         return total
 
     def narrowed(self, children: Sequence[Node], log_weights: Array) -> Sum:
@@ -78,10 +76,7 @@ class Sum(Node):
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:
         """Bayes' rule: w'_c ∝ w_c · p(new data | child c)."""
-        joint = self.log_weights + log_evidence_gains
-        gain = float(np.logaddexp.reduce(joint))  # 30 times as fast as SciPy's logsumexp for a few children
-        log_weights = joint - gain
-        log_weights.setflags(write=False)
+        log_weights, gain = _updated(self.log_weights, log_evidence_gains)
         posterior = object.__new__(Sum)
         posterior._set(
             children=tuple(children),
@@ -95,6 +90,19 @@ class Sum(Node):
     def _weights_text(self) -> str:
         shown = ", ".join(f"{weight:.4g}" for weight in self.weights[:4])
         return f", weights=[{shown}{', ...' if len(self.children) > 4 else ''}]"
+
+
+def _updated(log_weights: Array, gains: Array) -> tuple[Array, float]:
+    """Logs of weights times exp(gains) that sum to one, and the log of what they summed to before.
+
+    The largest gain is subtracted first: beside an evidence of -1e20 the weights would be lost to rounding.
+    """
+    top = float(np.max(gains, where=log_weights > -np.inf, initial=-np.inf))
+    joint = log_weights + (gains - top)
+    total = np.logaddexp.reduce(joint)  # 30 times as fast as SciPy's logsumexp for a few children
+    updated = np.asarray(joint - total, dtype=np.float64)
+    updated.setflags(write=False)
+    return updated, float(top + total)
 
 
 def _log_weights(weights: Any, n_children: int) -> Array:

@@ -259,8 +259,11 @@ def covariance(root: Node, X: Any, latent: bool) -> Array:
         for share, (at, part_mean, part_covariance) in zip(shares, below, strict=True):
             where = np.searchsorted(positions, at)
             spread = part_mean - mean[where] if mixture else np.zeros(where.size)
-            total[np.ix_(where, where)] += share * (part_covariance + np.outer(spread, spread))
+            with np.errstate(over="ignore", invalid="ignore"):
+                total[np.ix_(where, where)] += share * (part_covariance + np.outer(spread, spread))
         moments.append((positions, mean, total))
     n = X.shape[0]
     result = moments[-1][2]
+    if not np.isfinite(result).all():
+        raise ValueError("the covariance overflows: alternative experts differ by more than 1e154; rescale y")
     return result if p == 1 else result.reshape(n, p, n, p)

@@ -5,7 +5,7 @@ What is done for a region is what a fit in memory does, by the same functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from spngp.box import Box
 from spngp.estimators.rows import canonical_order
 from spngp.gp.optimisation import Convergence
 from spngp.io.shards import read_network, shard_path, write_cell, write_network
-from spngp.learning.defaults import OVERLAP
+from spngp.learning.defaults import MOST_OVERLAP
 from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
@@ -47,6 +47,8 @@ class CellRows:
         The variance of the noise of each row, as the experts of its region know it.
     own_noise : ndarray of shape (n, p)
         The noise variance of outputs in doubt, NaN elsewhere.
+    noted : ndarray
+        What is known of their noise beside it, see :meth:`spngp.outofcore.facts.Facts.noted`.
     """
 
     X: Array
@@ -54,41 +56,41 @@ class CellRows:
     numbers: Indices
     local: Array
     own_noise: Array
+    noted: Array
 
     def columns(self) -> dict[str, Any]:
         """As columns of a spill file."""
-        parts = {"x": self.X, "y": self.Y, "local": self.local, "doubt": self.own_noise}
+        parts = {"x": self.X, "y": self.Y, "local": self.local, "doubt": self.own_noise, "noted": self.noted}
         named = [numbered(prefix, values) for prefix, values in parts.items()]
         return {"row": self.numbers, **{name: values for columns in named for name, values in columns.items()}}
 
     @staticmethod
-    def of(columns: dict[str, Any], d: int, p: int) -> CellRows:
+    def of(columns: dict[str, Any], frame: Frame) -> CellRows:
         """From columns of a spill file."""
-        X, Y = matrix(columns, "x", d), matrix(columns, "y", p)
-        return CellRows(X, Y, columns["row"], matrix(columns, "local", p), matrix(columns, "doubt", p))
+        d, p = frame.sizes
+        X, Y, noted = matrix(columns, "x", d), matrix(columns, "y", p), matrix(columns, "noted", frame.facts.count(p))
+        return CellRows(X, Y, columns["row"], matrix(columns, "local", p), matrix(columns, "doubt", p), noted)
 
     @staticmethod
     def joined(parts: list[CellRows]) -> CellRows:
         """One after the other."""
-        names = ("X", "Y", "numbers", "local", "own_noise")
-        return CellRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return CellRows(*(np.concatenate([getattr(part, of.name) for part in parts]) for of in fields(CellRows)))
 
     def taken(self, rows: Indices) -> CellRows:
         """Some of them."""
-        return CellRows(self.X[rows], self.Y[rows], self.numbers[rows], self.local[rows], self.own_noise[rows])
+        return CellRows(*(getattr(self, of.name)[rows] for of in fields(self)))
 
 
 def own_rows(work: Work, cell: int) -> CellRows:
     """The rows of a cell that has been learnt."""
-    units = work.known().ground.plan.units
-    return CellRows.of(read_group(work.cell(cell), 0), units.inputs.mean.size, units.outputs.mean.size)
+    return CellRows.of(read_group(work.cell(cell), 0), work.known())
 
 
 def learn_cell(work: Work, cell: int) -> Summary:
     """Cut a cell into regions, learn their experts and judge their outputs, and condition them on their rows."""
     frame = work.known()
-    plan, box = replace(frame.ground.plan, n_jobs=None), frame.tree.boxes()[cell]
-    X, Y, numbers = _gathered(work, frame, cell)
+    X, Y, numbers, noted = _gathered(work, frame, cell)
+    plan, box = replace(frame.ground.plan, n_jobs=None, variances=frame.known(noted)), frame.tree.boxes()[cell]
     W, Z = plan.units.inputs.apply(X), plan.units.outputs.apply(Y)
     beyond = np.abs(Z) > frame.reach
     own_noise = np.where(beyond, Z * Z, np.nan) if beyond.any() else None
@@ -102,10 +104,15 @@ def learn_cell(work: Work, cell: int) -> Summary:
             *(tied, W, Z, own_noise, frame.ground.curvatures, plan, rng, Convergence(), Progress(False)),
             doubts=plan.doubts_outliers and plan.hyperparameters != "fixed",
             part=True,
+            again=frame.again,
         )
         prior = prior_of(regions, found.experts, plan)
         own = conditioning.condition(
-            prior, W, Z, own_noise=found.own_noise, known=found.own, keep=conditioning.no_factors
+            *(prior, W, Z),
+            own_noise=found.own_noise,
+            variances=plan.variances,
+            known=found.own,
+            keep=conditioning.no_factors,
         )
         own = prune(own, 0.0)  # experts of no weight at all, as in memory
         placed = place(own)
@@ -113,7 +120,7 @@ def learn_cell(work: Work, cell: int) -> Summary:
     doubted = np.full(Z.shape, np.nan) if found.own_noise is None else found.own_noise
     local = np.column_stack([noise.local(k) for k in range(Z.shape[1])])
     kept = _copies_that_count(X, plan)
-    rows = CellRows(X, Y, numbers, local, doubted).taken(kept)
+    rows = CellRows(X, Y, numbers, local, doubted, noted).taken(kept)
     write_groups(work.cell(cell), rows.columns(), np.array([0, kept.size]))
     write_network(work.own(cell), own, rows.X, rows.Y, plan.units)
     boxes = list(dict.fromkeys(item.box for item in placed if not item.children))
@@ -135,7 +142,7 @@ def _copies_that_count(X: Array, plan: Plan) -> Indices:
     Equal rows are seen together or not at all: more of them than a leaf may see are not seen
     (:func:`spngp.structure.context.nearest`), however many more.
     """
-    overlap = OVERLAP if plan.overlap is None else float(np.asarray(plan.overlap))
+    overlap = MOST_OVERLAP if plan.overlap is None else float(np.asarray(plan.overlap))
     most = max(int(2.0 * overlap * plan.block_size), plan.block_size) + 2
     new = np.flatnonzero(np.concatenate([[True], (X[1:] != X[:-1]).any(axis=1)]))
     rank = np.arange(X.shape[0]) - np.repeat(new, np.diff(np.append(new, X.shape[0])))
@@ -147,19 +154,18 @@ def _in_doubt(numbers: Indices, doubted: Array) -> Indices:
     return np.stack([numbers[rows], outputs], axis=1)
 
 
-def _gathered(work: Work, frame: Frame, cell: int) -> tuple[Array, Array, Indices]:
-    """The rows of a cell from all parts, in the canonical order."""
-    units = frame.ground.plan.units
-    d, p = units.inputs.mean.size, units.outputs.mean.size
+def _gathered(work: Work, frame: Frame, cell: int) -> tuple[Array, Array, Indices, Array]:
+    """The rows of a cell from all parts, in the canonical order: inputs, outputs, numbers, what is known of noise."""
+    d, p = frame.sizes
     parts = [
         read_group(work.part(*numbers), cell)
         for numbers, rows in zip(frame.parts.tolist(), frame.part_rows[:, cell], strict=True)
         if rows
     ]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    X, Y, numbers = matrix(columns, "x", d), matrix(columns, "y", p), columns["row"]
+    X, Y, noted = matrix(columns, "x", d), matrix(columns, "y", p), matrix(columns, "noted", frame.facts.count(p))
     order = canonical_order(X, Y)
-    return X[order], Y[order], numbers[order]
+    return X[order], Y[order], columns["row"][order], noted[order]
 
 
 def see_around(work: Work, cell: int) -> Summary:
@@ -170,8 +176,7 @@ def see_around(work: Work, cell: int) -> Summary:
     with one_blas_thread():
         if frame.overlap:
             sources = [source for source in np.flatnonzero(frame.halos[:, cell]).tolist() if source != cell]
-            d, p = own.X.shape[1], own.Y.shape[1]
-            halos = [CellRows.of(read_group(work.halo(source), cell), d, p) for source in sources]
+            halos = [CellRows.of(read_group(work.halo(source), cell), frame) for source in sources]
             rows = CellRows.joined([own, *halos])
             network = _seeing(frame, network, cell, rows, dict(zip(sources, halos, strict=True)), own.numbers.size)
     tree, regions = regions_of(network)
@@ -212,5 +217,9 @@ def _seeing(frame: Frame, network: Node, cell: int, rows: CellRows, halos: dict[
     doubted = None if np.isnan(rows.own_noise).all() else rows.own_noise
     noise = RowNoise({k: rows.local[:, k] for k in range(Z.shape[1])}, frame.tied_noise, doubted)
     return conditioning.add_context(
-        network, W, Z, context, least_weight=LEAST_WEIGHT, keep=conditioning.no_factors, row_noise=noise
+        *(network, W, Z, context),
+        least_weight=LEAST_WEIGHT,
+        variances=frame.known(rows.noted),
+        keep=conditioning.no_factors,
+        row_noise=noise,
     )

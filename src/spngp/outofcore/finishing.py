@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import hashlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,15 +14,17 @@ from spngp._support.types import Array, Indices
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import learnt_in_shards
 from spngp.io.models import load
-from spngp.io.shards import Directory, put_in_place, write_about
+from spngp.io.shards import MODEL, Directory, is_model_directory, put_in_place, write_about
 from spngp.learning.noise_shapes import Weighed, shapes_by
 from spngp.learning.sharded import Sharded
 from spngp.learning.surprises import variances_by
 from spngp.network import Leaf
 from spngp.noise import GAUSSIAN, NoiseShape
+from spngp.outofcore.spill import aside, discard
 from spngp.outofcore.work import Summary, Work
 
 _DONORS = 10_000  # rows that a model keeps for rows that lack inputs
+_FINISHED = "finished"  # the digest of the file about the model, from before it takes its place
 
 
 def finished(
@@ -32,6 +34,7 @@ def finished(
     learnt: Sequence[Summary],
     seen: Sequence[Summary],
     counts: Indices,
+    log_slopes: float,
     rng: np.random.Generator,
 ) -> SPNGPRegressor:
     """Write the file about the model and put the directory in its place; the model, opened from there."""
@@ -51,11 +54,11 @@ def finished(
         children=frame.tree.children,
         rows=frame.part_rows.sum(axis=0),
         sizes=np.concatenate([one["size"] for one in seen]),
-        log_evidence=float(sum(float(one["log_evidence"][0]) for one in seen)),
+        log_evidence=float(sum(float(one["log_evidence"][0]) for one in seen)) + log_slopes,
         noise_shapes=shapes,
         surprise_variances=_surprises(seen, plan.output_spreads, p) if learns else None,
         counts=counts,
-        in_doubt=_sorted(np.concatenate([one["in_doubt"] for one in learnt])),
+        in_doubt=np.unique(np.concatenate([one["in_doubt"] for one in learnt]), axis=0),
         donors=np.ascontiguousarray(donors),
         cut_axes=np.flatnonzero((np.isfinite(leaves.low) | np.isfinite(leaves.high)).any(axis=0)),
         n_regions=int(leaves.cell.size),
@@ -63,9 +66,22 @@ def finished(
     )
     learnt_in_shards(model, sharded, plan.labels)
     write_about(work.shards, model)
+    with aside(work.directory / _FINISHED) as temporary:
+        temporary.write_text(_digest(work.shards))
     put_in_place(work.shards, output)
-    shutil.rmtree(work.directory, ignore_errors=True)
+    discard(work.directory)
     return cast("SPNGPRegressor", load(output))
+
+
+def is_in_place(work: Work, output: Path) -> bool:
+    """Whether a fit was killed after its model had taken its place, and before its own files had gone."""
+    noted = work.directory / _FINISHED
+    return noted.is_file() and is_model_directory(output) and noted.read_text() == _digest(output)
+
+
+def _digest(directory: Path) -> str:
+    """Of the file about a model."""
+    return hashlib.sha256((directory / MODEL).read_bytes()).hexdigest()
 
 
 def _noise_shapes(
@@ -75,7 +91,7 @@ def _noise_shapes(
     if not learns and not widens.any():
         return [GAUSSIAN] * widens.size
 
-    shelf = Directory(work.shards, limit=0.0)
+    shelf = Directory(work.shards, 0.0, work.known().ground.plan.units.inputs.mean.size, widens.size)
 
     def opened(cell: int, region: int, place: int) -> Leaf:
         return shelf.cell(cell).network(region).responsibilities()[place].leaf
@@ -96,7 +112,3 @@ def _surprises(seen: Sequence[Summary], spreads: Array, p: int) -> Array:
         np.add.at(noise, one["output"], shares * one["noise"])
         np.add.at(rows, one["output"], shares)
     return variances_by(noise, rows, spreads)
-
-
-def _sorted(in_doubt: Indices) -> Indices:
-    return in_doubt[np.lexsort([in_doubt[:, 1], in_doubt[:, 0]])]

@@ -33,7 +33,8 @@ def measure_reach(work: Work, cell: int) -> Summary:
         wanted = min(round(frame.overlap * int(leaves.rows[i])), most)
         reach = _distance_of(wanted, box, W, scales)
         if not np.isfinite(reach):  # a cell of few rows
-            sample = np.load(work.directory / "sample.npy") if sample is None else sample
+            if sample is None:
+                sample = np.load(work.directory / "sample.npy", allow_pickle=False)
             reach = _distance_of(wanted, box, sample, scales)
         found.append(reach * _SLACK)
     return {"squared_reach": np.array(found)}

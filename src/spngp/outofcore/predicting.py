@@ -6,18 +6,18 @@ cell in spill files, then cell after cell predicts all of its rows, and then ans
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from spngp._support.directories import remove_directory, temporary_directory
 from spngp._support.types import Array
 from spngp.estimators import SPNGPRegressor
 from spngp.estimators.completion import CompletedRows
 from spngp.estimators.elsewhere import checked_rows, completed_rows, predicted, sharded_of
+from spngp.io.shards import one_shard_at_a_time
 from spngp.learning.sharded import Sharded
 from spngp.outofcore.spill import grouped, matrix, numbered, read_group, write_groups
 
@@ -44,10 +44,11 @@ def predictions(
     """
     sharded = sharded_of(model)
     assert sharded is not None
-    work = Path(tempfile.mkdtemp(prefix="spngp-", dir=directory))
+    work = temporary_directory(directory)
     try:
         n_batches, whole = _route(model, sharded, batches, answer, work)
         cells = [cell for cell in range(sharded.rows.size) if (work / f"count-{cell}").exists()]
+        model = one_shard_at_a_time(model)  # no cell is asked for again
         found: list[list[Path]] = [[] for _ in range(n_batches)]  # files with answers for each batch
         for cell in cells:
             for number, path in enumerate(_predict_cell(model, cell, n_batches, answer, work)):
@@ -55,7 +56,7 @@ def predictions(
         for number in range(n_batches):
             yield _gathered(number, found[number], whole[number])
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        remove_directory(work)
 
 
 def _route(

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from spngp._support.types import Array, Indices
 
+JOB = "job.json"  # about a fit; without it there is nothing to go on with
 _OFFSETS = b"offsets"
 _TRIES, _WAIT = 50, 0.1  # to remove a directory; seconds between
 
@@ -35,6 +36,12 @@ def aside(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def discard(directory: Path) -> None:
+    """Remove the files of a fit; who is killed meanwhile leaves nothing that could be gone on with."""
+    (directory / JOB).unlink(missing_ok=True)
+    removed(directory)
 
 
 def removed(directory: Path) -> None:

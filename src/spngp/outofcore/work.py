@@ -12,7 +12,10 @@ import numpy as np
 
 from spngp._support.types import Array, Indices
 from spngp.columns import InputColumns
+from spngp.gp.row_weights import KnownVariances
 from spngp.learning.ground import Ground
+from spngp.learning.tied import Tied
+from spngp.outofcore.facts import Facts
 from spngp.outofcore.spill import aside
 from spngp.structure.cells import CellTree
 
@@ -35,9 +38,15 @@ class Frame:
         Names of the columns of the data set.
     ground : Ground
         In the units of learning; its regions are left out.
+    again : sequence of Tied
+        What its tied parameters become where outputs that they rest on are in doubt.
     tree : CellTree
     n_rows : int
+        Rows learnt from, as often as they count.
     seed : int
+    transforms : sequence of Transform
+        The scale of each output.
+    facts : Facts
     parts : ndarray of shape (parts, 2)
         The piece of each routed part, and its place among the parts of that piece.
     part_rows : ndarray of shape (parts, cells)
@@ -58,9 +67,12 @@ class Frame:
     inputs: Sequence[str]
     targets: Sequence[str]
     ground: Ground
+    again: Sequence[Tied]
     tree: CellTree
     n_rows: int
     seed: int
+    transforms: Sequence[Any]
+    facts: Facts
     parts: Indices = field(default_factory=_none)
     part_rows: Indices = field(default_factory=_none)
     reach: Array = field(default_factory=lambda: np.empty(0))
@@ -68,6 +80,17 @@ class Frame:
     leaves: LeafTable | None = None
     tied_noise: tuple[tuple[int, float], ...] = ()
     halos: Indices = field(default_factory=_none)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Number of inputs and of outputs."""
+        units = self.ground.plan.units
+        return units.inputs.mean.size, units.outputs.mean.size
+
+    def known(self, noted: Array) -> KnownVariances | None:
+        """What is known of the noise of rows, in the units of learning."""
+        found = self.facts.known(noted, self.sizes[1])
+        return None if found is None else found.divided_by(self.ground.plan.units.outputs.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -145,9 +145,8 @@ class Index:
         entry = self.entries[i]
         if not entry.log_weights:
             return math.fsum([values[c] for c in entry.children])
-        joint = [weight + float(values[c]) for weight, c in zip(entry.log_weights, entry.children, strict=True)]
-        top = max(joint)
-        return top + math.log(math.fsum([math.exp(value - top) for value in joint])) if top > -math.inf else top
+        top, _, total = _joint(entry, values)
+        return top + total
 
     def log_path_weights(self, leaves: Iterable[int], values: Array) -> dict[int, float]:
         """Log posterior probability that an induced tree holds each of these leaves."""
@@ -173,12 +172,8 @@ class Index:
         entry = self.entries[parent]
         if not entry.log_weights:
             return 0.0
-        total = float(values[parent])
-        shares = [
-            log_weight + float(values[c]) - total
-            for log_weight, c in zip(entry.log_weights, entry.children, strict=True)
-            if c == child
-        ]
+        _, joint, total = _joint(entry, values)
+        shares = [value - total for value, c in zip(joint, entry.children, strict=True) if c == child]
         return shares[0] if len(shares) == 1 else float(np.logaddexp.reduce(shares))
 
     def tops(self, box: Box, leaves: Sequence[int]) -> list[int]:
@@ -231,6 +226,19 @@ class Index:
                 prior = Sum.of(below, np.array(entry.log_weights)) if entry.log_weights else entry.node
                 made[i] = prior.with_children(below, values[list(entry.children)])
         return made[self.root]
+
+
+def _joint(entry: Entry, values: Array) -> tuple[float, list[float], float]:
+    """The largest log evidence of a sum's children; and less it, logs of weight times evidence: of each, of all.
+
+    The largest is subtracted first: beside an evidence of -1e20 the weights would be lost to rounding.
+    """
+    given = [float(values[c]) for c in entry.children]
+    top = max(value for value, weight in zip(given, entry.log_weights, strict=True) if weight > -math.inf)
+    if top == -math.inf:
+        return top, given, 0.0
+    joint = [weight + (value - top) for value, weight in zip(given, entry.log_weights, strict=True)]
+    return top, joint, math.log(math.fsum([math.exp(value) for value in joint]))
 
 
 def _entries(network: Node, box: Box, parents: tuple[int, ...], depth: int, offset: int) -> list[Entry]:

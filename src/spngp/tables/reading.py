@@ -78,7 +78,9 @@ class Source:
 
     def _parquet_batches(self, rows: int) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self._file.iter_batches(batch_size=rows)
+            for batch in self._file.iter_batches(batch_size=rows):
+                _check_moments(batch, self.name)
+                yield batch
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.name} is damaged: {error}") from None
 
@@ -92,6 +94,19 @@ class Source:
                 yield pa.RecordBatch.from_arrays(
                     [pc.if_else(pc.equal(column, ""), empty, column) for column in columns], names=header
                 )
+
+
+def _check_moments(batch: pa.RecordBatch, source: str) -> None:
+    """Raise an error unless Python knows all dates, times and durations: Parquet allows some of millions of years."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if pa.types.is_temporal(column.type):
+            try:
+                pc.min_max(column).as_py()  # if it knows the first and the last, it knows all
+            except (OverflowError, ValueError, LookupError) as error:
+                raise ValueError(
+                    f"{source}: column {name!r} holds {column.type} that must lie in the years 1 to 9999 and in a "
+                    f"known time zone, got others ({error})"
+                ) from None
 
 
 class _Records:

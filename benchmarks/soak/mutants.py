@@ -1,0 +1,200 @@
+"""Mutation testing: whether the tests of a room notice when its code means something else.
+
+A sample of all small changes is drawn for each room. For each of them, the tests of the room that run the changed
+statement are run, the quickest first, until one fails.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from soak import Effort, Table
+from soak.mutation import Mutant, mutant, sites
+from soak.page import ROOT
+from soak.surviving import EXPLAINED
+
+SAMPLE = 0.008
+_BOUND = 0.85
+_SECONDS = 3000
+
+
+@dataclass(frozen=True)
+class Room:
+    """Modules, their tests, and how many mutants are drawn."""
+
+    name: str
+    modules: str
+    tests: Sequence[str]
+    count: int
+
+
+ROOMS = (
+    Room("gp", "src/spngp/gp/*.py", ["tests/gp"], 60),
+    Room("network", "src/spngp/network/*.py", ["tests/network"], 60),
+    Room("predictive", "src/spngp/predictive.py", ["tests/test_predictive.py", "tests/test_metrics.py"], 40),
+    Room("linear algebra", "src/spngp/_linalg/*.py", ["tests/linalg", "tests/gp/test_growing.py"], 45),
+    Room("streaming", "src/spngp/streaming/*.py", ["tests/streaming", "tests/estimators/test_updates.py"], 50),
+)
+
+
+_SMALL = Room("boxes", "src/spngp/box.py", ["tests/test_box.py"], 20)  # for a sample: others take too long
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A mutant of a file, and the tests that may notice it, with their seconds."""
+
+    file: str
+    mutant: Mutant
+    tests: list[str]
+    seconds: float
+
+    @property
+    def key(self) -> str:
+        """What tells it from others, wherever its line stands."""
+        return f"{Path(self.file).relative_to('src/spngp')}, {self.mutant.text}: {self.mutant.what}"
+
+
+def run(effort: Effort) -> Table:
+    rows, alive, total, killed = [], [], 0, 0
+    explained = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        _copy(tree)
+        whole = effort.share >= 0.1
+        for place, room in enumerate(ROOMS if whole else [_SMALL]):
+            rng = np.random.default_rng([effort.seed, place])
+            drawn, of = _drawn(room, tree, effort.count(room.count, 2), rng, _tests_by_line if whole else _whole_files)
+            codes = _run(drawn, tree)
+            left = [one for one, code in zip(drawn, codes, strict=True) if code == 0]
+            broken = sum(code not in (0, 1, 2, 4, -9, -24) for code in codes)  # 2 and 4: the room cannot be imported
+            total, killed = total + len(drawn), killed + len(drawn) - len(left)
+            known = [one for one in left if one.key in EXPLAINED]
+            explained += len(known)
+            alive += [one for one in left if one.key not in EXPLAINED]
+            share = (len(drawn) - len(left)) / max(len(drawn), 1)
+            rows.append([room.name, f"{of:,}", str(len(drawn)), str(len(drawn) - len(left)), f"{share:.0%}"])
+            rows[-1] += [str(len(known)), str(len(left) - len(known)), str(broken)]
+    for one in alive:
+        print(f"survived: {one.file}:{one.mutant.line}: {one.key} ({len(one.tests)} tests)", file=sys.stderr)
+    share = killed / max(total, 1)
+    error = 1.96 * math.sqrt(share * (1 - share) / max(total, 1))
+    return Table(
+        "Mutation testing",
+        ("room", "mutants", "drawn", "killed", "share", "survivors explained", "not explained", "errors of the run"),
+        rows,
+        share >= _BOUND or not whole,
+        f"{killed} of {total} drawn mutants killed, {share:.1%} ± {error:.1%} (bound {_BOUND:.0%}); of "
+        f"{total - killed} survivors {explained} are explained below",
+        (
+            "A mutant is killed if a test of its room fails with it, or takes four times its usual time and a minute. "
+            "± is the sampling error of 95 %. Tests of other rooms, which would kill more, are not run.",
+            "Survivors, and why: " + "; ".join(f"`{key}` – {why}" for key, why in EXPLAINED.items()) + ".",
+        ),
+    )
+
+
+def _copy(tree: Path) -> None:
+    """The sources, tests and benchmarks, with the compiled library."""
+    tree.mkdir()
+    for name in ("src", "tests", "benchmarks"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", "results", "*.egg-info"))
+    shutil.copy(ROOT / "pyproject.toml", tree / "pyproject.toml")
+
+
+def _drawn(
+    room: Room, tree: Path, count: int, rng: np.random.Generator, tests_of: Callable[[Room, Path], _Tests]
+) -> tuple[list[Drawn], int]:
+    """A sample of a room's mutants, and how many there are."""
+    files = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(room.modules) if path.name != "__init__.py")
+    texts = {file: (ROOT / file).read_text(encoding="utf-8") for file in files}
+    every = [(file, site) for file, text in texts.items() for site in sites(text)]
+    chosen = sorted(rng.choice(len(every), min(count, len(every)), replace=False).tolist())
+    tests = tests_of(room, tree)
+    found = []
+    for place in chosen:
+        file, site = every[place]
+        change = mutant(texts[file], site)
+        first, last = change.lines
+        names = {name for line in range(first, last + 1) for name in tests.lines.get((file, line), tests.always)}
+        ordered = sorted(names, key=lambda name: tests.seconds.get(name, 0.0))
+        found.append(Drawn(file, change, ordered, sum(tests.seconds.get(name, 0.0) for name in ordered)))
+    return found, len(every)
+
+
+@dataclass(frozen=True)
+class _Tests:
+    lines: dict[tuple[str, int], set[str]]
+    seconds: dict[str, float]
+    always: Sequence[str] = ()
+
+
+def _whole_files(room: Room, tree: Path) -> _Tests:
+    """All tests, without looking which of them run a line."""
+    return _Tests({}, {}, room.tests)
+
+
+def _tests_by_line(room: Room, tree: Path) -> _Tests:
+    """Which tests run which lines, and how long they take: from one run of the room's tests."""
+    import coverage
+
+    data, times = tree / ".coverage", tree / "times.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--cov=src/spngp", "--cov-context=test"]
+    command += ["--cov-report=", f"--junitxml={times}", *room.tests]
+    environment = {**os.environ, "COVERAGE_FILE": str(data), "PYTHONPATH": str(tree / "src")}
+    ended = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+    if ended.returncode:
+        raise RuntimeError(f"tests of {room.name} fail without any change: {ended.stdout[-1500:]}")
+    found = coverage.CoverageData(str(data))
+    found.read()
+    lines: dict[tuple[str, int], set[str]] = {}
+    every = {context.split("|")[0] for context in found.measured_contexts() if context}
+    for path in found.measured_files():
+        name = str(Path(path).relative_to(tree.resolve()))
+        for line, contexts in found.contexts_by_lineno(path).items():
+            tests = {context.split("|")[0] for context in contexts if context}
+            lines[name, line] = every if "" in contexts and not tests else tests
+    seconds = {}
+    for case in ElementTree.parse(times).iter("testcase"):
+        file = str(case.get("classname", "")).replace(".", "/") + ".py"
+        seconds[f"{file}::{case.get('name')}"] = float(case.get("time", 0.0))
+    data.unlink()
+    return _Tests(lines, seconds)
+
+
+def _run(drawn: Sequence[Drawn], tree: Path) -> list[int]:
+    """Exit codes of the tests of each mutant: 0 if all pass; a statement that no test runs is not noticed."""
+    cases: list[dict[str, Any]] = [
+        {"mutant": i, "file": one.file, "code": one.mutant.code, "tests": one.tests, "seconds": one.seconds}
+        for i, one in enumerate(drawn)
+        if one.tests
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "benchmarks"), "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "soak.mutant_runs"]
+    names = sorted({name for one in drawn for name in one.tests})
+    honest = {"mutant": -1, "file": drawn[0].file, "code": (ROOT / drawn[0].file).read_text(encoding="utf-8")}
+    honest |= {"tests": ["--collect-only", *names], "seconds": 0.0}  # whether they are called so
+    job = json.dumps({"tree": str(tree), "cases": [honest, *cases]})
+    ended = subprocess.run(
+        command, input=job, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=True
+    )
+    codes = dict.fromkeys(range(len(drawn)), 0)
+    first, *others = map(json.loads, ended.stdout.splitlines())
+    if first["code"]:
+        raise RuntimeError(f"tests cannot be found by their names: code {first['code']}, {names[:3]}")
+    for line in others:
+        codes[line["mutant"]] = line["code"]
+    return list(codes.values())
