@@ -7,8 +7,9 @@
 - kin40k: 10,000 training rows of Kin40K from nothing; at powers of two, RMSE and NLPD on its test rows of the model
   that has come about, and of a batch fit of the same rows.
 - drift: noise that triples, or a function that changes, halfway through a stream; coverage of 95 % intervals, RMSE and
-  NLPD over the last quarter, with and without a sliding window; leaves of 100 rows. Three functions: one that changes
-  everywhere and differently, one that is shifted, one that changes in a corner of the space.
+  NLPD over the last quarter, with and without a sliding window; leaves of 100 rows. Functions: one that changes
+  everywhere and differently, two that are shifted (in two inputs and in three), one with a new bump in a corner, one
+  with a new step in a quarter of the space, one with a new step in half of the space of four inputs.
 """
 
 from __future__ import annotations
@@ -94,16 +95,37 @@ def corner(x: Array, late: bool) -> float:
     return float(np.sin(2.0 * x[0]) * np.cos(x[1]) + bump)
 
 
-FUNCTIONS: dict[str, Callable[[Array, bool], float]] = {"waves": waves, "shift": shift, "corner": corner}
+def three(x: Array, late: bool) -> float:
+    return float(0.25 * x[0] * x[1] + np.cos(1.5 * x[2]) + (0.6 if late else 0.0))
+
+
+def quarter(x: Array, late: bool) -> float:
+    return float(np.sin(2.0 * x[0]) * np.cos(x[1]) + (1.0 if late and x.min() > 0 else 0.0))
+
+
+def half(x: Array, late: bool) -> float:
+    return float(np.sin(x[0]) + 0.3 * x[1] * x[2] + (0.8 if late and x[3] > 0 else 0.0))
+
+
+# with the number of inputs
+FUNCTIONS: dict[str, tuple[int, Callable[[Array, bool], float]]] = {
+    "waves": (2, waves),
+    "shift": (2, shift),
+    "corner": (2, corner),
+    "three": (3, three),
+    "quarter": (2, quarter),
+    "half": (4, half),
+}
 
 
 def drifting(n: int, name: str, kind: str, seed: int) -> Iterator[tuple[Array, float]]:
-    """Two inputs; halfway the noise triples, or the function becomes another one, or nothing changes."""
+    """Rows whose noise triples halfway, or whose function becomes another one, or that stay as they are."""
     rng = np.random.default_rng(seed)
+    n_inputs, function = FUNCTIONS[name]
     for i in range(n):
-        x, late = rng.uniform(-2.0, 2.0, 2), i >= n // 2
+        x, late = rng.uniform(-2.0, 2.0, n_inputs), i >= n // 2
         noise = 0.3 if late and kind == "noise" else 0.1
-        yield x, FUNCTIONS[name](x, late and kind == "function") + noise * float(rng.standard_normal())
+        yield x, function(x, late and kind == "function") + noise * float(rng.standard_normal())
 
 
 def streamed(n: int, name: str, kind: str, kept: int | None, seed: int) -> list[float | int]:
