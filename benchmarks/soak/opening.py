@@ -23,6 +23,7 @@ import numpy as np
 from soak.watching import Watch
 
 SECONDS = 30.0  # of processor time that a mutant may take
+_ALL_SECONDS = 1800  # that a process may take for all; one that hangs where no signal reaches it ends then
 _ROOM = 1 << 30  # bytes beyond what the process has when it begins: nobody here needs as much
 
 
@@ -184,6 +185,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     _import_all()
     _limit_memory()
+    resource.setrlimit(resource.RLIMIT_CPU, (_ALL_SECONDS, _ALL_SECONDS + 5))
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - to the end
     honest = {json.dumps([job["of"], job["model"]]): job for job in jobs}
     faults = []
