@@ -6,6 +6,7 @@ in a file, so that whoever finds it dead knows of which.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import importlib
 import json
@@ -177,6 +178,10 @@ def _import_all() -> None:
     for name in CLASSES:
         with contextlib.suppress(ValueError):
             check_attributes(name, {})
+    for name in ("ascii", "latin-1", "utf-8-sig", "utf-16", "utf-32", "unicode_escape", "idna"):
+        codecs.lookup(name)
+    for name in ("_strptime", "bz2", "calendar", "decimal", "difflib", "linecache", "lzma", "zoneinfo"):
+        importlib.import_module(name)
 
 
 def main() -> None:
