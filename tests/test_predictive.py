@@ -238,3 +238,10 @@ class TestIndexing:
     def test_components_and_what_is_not_there_cannot_be_taken(self, mixture, index):
         with pytest.raises(IndexError, match=r"index must fit the shape of the mixtures, \(4, 2\), got"):
             mixture[index]
+
+
+def test_scaled_is_the_distribution_of_a_multiple_of_the_output(mixture):
+    scaled = mixture.scaled(-2.0, 3.0)
+    np.testing.assert_allclose(scaled.mean, 3.0 - 2.0 * mixture.mean)
+    np.testing.assert_allclose(scaled.std, 2.0 * mixture.std)
+    np.testing.assert_allclose(scaled.cdf(1.5), 1.0 - mixture.cdf((1.5 - 3.0) / -2.0), atol=1e-12)

@@ -24,7 +24,6 @@ _MODEL_MUTANTS, _TABLE_MUTANTS = 20_000, 5_000
 _NAMES = (*MODELS, "one GP" + FACTORS, "committee" + FACTORS, "shards")
 _SWAPPED = "files swapped or gone"
 _OUTCOMES = ("refused", "of use", "of use, but for a request", "of use, but for overflow", "FAULT")
-_SECONDS = 1200  # that a process may take before it counts as hanging
 _MOST_MEMORY = 2.0  # times that of the honest files
 
 _NOTES = (
@@ -109,13 +108,8 @@ def _opened(jobs: Sequence[dict[str, Any]], worker: int, home: Path) -> dict[str
     memory = 0.0
     while jobs:
         command = [sys.executable, "-m", "soak.opening"]
-        try:
-            ended = subprocess.run(
-                command, input=json.dumps(jobs), env=environment, capture_output=True, text=True, timeout=_SECONDS
-            )
-            out, how = ended.stdout, f"exit code {ended.returncode}: {ended.stderr[-300:]}"
-        except subprocess.TimeoutExpired as error:
-            out, how = (error.stdout or b"").decode(), f"hung for {_SECONDS} s"
+        ended = subprocess.run(command, input=json.dumps(jobs), env=environment, capture_output=True, text=True)
+        out, how = ended.stdout, f"exit code {ended.returncode}: {ended.stderr[-300:]}"
         lines = [json.loads(line) for line in out.splitlines()]
         done = [line for line in lines if "job" in line]
         for line in done:

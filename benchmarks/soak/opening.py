@@ -6,6 +6,7 @@ in a file, so that whoever finds it dead knows of which.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import importlib
 import json
@@ -23,6 +24,7 @@ import numpy as np
 from soak.watching import Watch
 
 SECONDS = 30.0  # of processor time that a mutant may take
+_ALL_SECONDS = 1800  # that a process may take for all; one that hangs where no signal reaches it ends then
 _ROOM = 1 << 30  # bytes beyond what the process has when it begins: nobody here needs as much
 
 
@@ -176,6 +178,10 @@ def _import_all() -> None:
     for name in CLASSES:
         with contextlib.suppress(ValueError):
             check_attributes(name, {})
+    for name in ("ascii", "latin-1", "utf-8-sig", "utf-16", "utf-32", "unicode_escape", "idna"):
+        codecs.lookup(name)
+    for name in ("_strptime", "bz2", "calendar", "decimal", "difflib", "linecache", "lzma", "zoneinfo"):
+        importlib.import_module(name)
 
 
 def main() -> None:
@@ -184,6 +190,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     _import_all()
     _limit_memory()
+    resource.setrlimit(resource.RLIMIT_CPU, (_ALL_SECONDS, _ALL_SECONDS + 5))
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - to the end
     honest = {json.dumps([job["of"], job["model"]]): job for job in jobs}
     faults = []
