@@ -57,7 +57,7 @@ def models(seed: int) -> dict[str, Any]:
     return {
         "default": SPNGPRegressor(random_state=seed).fit(X[:60], y[:60]),
         "regions with context": SPNGPRegressor(**given, max_leaf_size=60).fit(X, y),
-        "no room for factors": SPNGPRegressor(**given, max_leaf_size=60, memory_limit=8e-4).fit(X, y),
+        "no room for factors": SPNGPRegressor(**given, max_leaf_size=60, memory_limit=2e-3).fit(X, y),
         "after updates": living.partial_fit(X[:7] + 0.05, y[:7]).forget(rows=[3, 401]),
         "GPRegressor": GPRegressor(random_state=seed).fit(X[:60], y[:60]),
         "committee": RobustBayesianCommitteeMachine(random_state=seed, hyperparameters="fixed").fit(X, y),

@@ -73,6 +73,8 @@ RUNS = {
         )
     ],
     "outofcore_flights": [],  # a cluster; tests/dask_engine has one
+    "outofcore_predict": [],  # a model of outofcore.py, which removes its own
+    "outofcore_skew": [Run("--sections equal --rows 6000 --jobs 1", r"equal \| 6000 \| \d")],
     "outofcore_stages": [],  # toy sizes are too few rows to be fitted out of core; tests/outofcore fits more
     "overlap": [Run("--rows 120 --overlaps 1", r"120 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],

@@ -55,7 +55,7 @@ def test_predict_streams_in_the_order_of_the_rows(folder, tmp_path):
         (["--engine", "spark"], "must be memory, outofcore or dask, got 'spark'"),
         (["--scheduler", "tcp://127.0.0.1:9"], "goes with --engine dask"),
         (["--resume", "--engine", "memory"], "goes with --engine outofcore or dask"),
-        (["--engine", "outofcore", "--weight", "b"], "goes without --weight and --variance"),
+        (["--engine", "outofcore", "--weight", "b"], "weights in column 'b' must be finite and >= 0, got -"),
         (["--engine", "outofcore", "--structure", "random"], "out of core structure must be 'compact'"),
     ],
 )

@@ -99,7 +99,11 @@ def test_densities_of_networks_and_of_predictions_agree(motorcycle):
 def test_kernel_weights_and_noise_follow_the_model(model, plane):
     weights = KernelWeightsDisplay.from_estimator(model)
     np.testing.assert_array_equal(weights.weights, model.predict_kernel_weights(weights.x[:, np.newaxis]))
-    short = {"SquaredExponential + SquaredExponential": "SE + SE", "Matern(1.5) + Matern(1.5)": "Mat 3/2 + Mat 3/2"}
+    short = {
+        "SquaredExponential + SquaredExponential": "SE + SE",
+        "Matern(1.5) + Matern(1.5)": "Mat 3/2 + Mat 3/2",
+        "Matern(0.5)": "Mat 1/2",
+    }
     assert weights.names == [short[name] for name in model.kernel_names_]
     noise = NoiseDisplay.from_estimator(model)
     np.testing.assert_array_equal(noise.noise_std, model.predict_noise(noise.x[:, np.newaxis]))

@@ -75,22 +75,19 @@ class NetworkModel(Regressor):
             X = super()._checked_inputs(X, reset=True)
             self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
             return X
-        table = as_table(X)
-        named = table is not None and hasattr(self, "feature_names_in_")
-        if self.columns_.is_plain and named:
-            # to look at an Arrow table, scikit-learn first loads a library, for longer than a row takes to be predicted
-            as_learnt = table is not None and table.names == list(self.feature_names_in_) and not hasattr(X, "iloc")
-            if not as_learnt:
+        if self.columns_.is_plain:
+            table = as_table(X) if hasattr(self, "feature_names_in_") else None
+            if table is None:
+                return super()._checked_inputs(X, reset=False)
+            # to look at an Arrow table, scikit-learn loads a library, for longer than a row takes to be predicted
+            if hasattr(X, "iloc") or table.names != list(self.feature_names_in_):
                 validate_data(self, X, reset=False, skip_check_array=True)
-        elif self.columns_.is_plain:
-            return super()._checked_inputs(X, reset=False)
         return encoded(X, self.columns_, complete=y is not None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learnt")
 
-    # Prediction. Each method begins with a snapshot, so that an update in another thread changes the next call and not
-    # half of this one.
+    # Each method begins with a snapshot: an update in another thread changes the next call, and not half of this one.
 
     def predict(self, X: Any, return_std: bool = False, *, interval: Any = None, quantiles: Any = None) -> Any:
         """Mean of a new observation at each row, and on request how far it may be off.
@@ -241,8 +238,8 @@ class NetworkModel(Regressor):
         if output >= now.n_outputs_:
             raise ValueError(f"output must be below {now.n_outputs_}, the number of outputs, got {output}")
         with one_blas_thread():
-            learnt, about = now._frozen(), (now.columns_, now._is_transformed)
-            return explain(learnt, rows, output, n_rows, now.row_numbers_, *about)
+            about = (now.row_numbers_, now.columns_, now._is_transformed)
+            return explain(now._frozen(), rows, output, n_rows, *about)
 
     def plot(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """Draw what the model predicts along its most important inputs; see :class:`spngp.plotting.OverviewDisplay`.
@@ -320,10 +317,8 @@ class NetworkModel(Regressor):
     def row_numbers_(self) -> Indices:
         """The number of each row learnt from, counted from 0 in the order in which rows came.
 
-        A row of ``sample_weight`` w is learnt from as w rows, all with its number.
-
-        For a model made by ``spngp fit`` it is the number of the row in the table: rows without any target are not
-        learnt from, but they are counted.
+        A row of ``sample_weight`` w is learnt from as w rows, all with its number. For a model made by ``spngp fit`` it
+        is the number of the row in the table: rows without any target are not learnt from, but they are counted.
         """
         self._must_be_fitted()
         if isinstance(self._learnt, Sharded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -233,9 +234,11 @@ class SPNGPRegressor(NetworkModel):
         return self._fit(X, y, self._request(), sample_weight, y_variance)
 
     def _request(self) -> Request:
+        # what is not learnt cannot be told from noise
+        whole_size = math.inf if self.hyperparameters == "fixed" else 2 * self.max_leaf_size
         return Request(
             kernels=self.kernels,
-            default_kernels=partial(defaults.default_kernels, max_leaf_size=self.max_leaf_size),
+            default_kernels=partial(defaults.default_kernels, whole_size=whole_size),
             strategy=self._strategy(),
             searches=True,
             chooses_cuts=self.structure == "compact" and self.hyperparameters == "adaptive",

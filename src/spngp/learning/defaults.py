@@ -39,19 +39,23 @@ def _length_scale(d: int, factor: float, levels: tuple[int, ...] = (), of_levels
     return Parameter(scales, LENGTH_SCALE_BOUNDS)
 
 
-def default_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0, max_leaf_size: int = 500) -> list[Kernel]:
+def default_kernels(
+    d: int, levels: tuple[int, ...] = (), n_rows: int = 0, whole_size: float = math.inf
+) -> list[Kernel]:
     """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs.
 
-    Two sums of a slow and a fast part, smooth and less smooth; for sets that are cut in any case, of more rows than two
-    leaves hold, also a single rough kernel, which dense rows can tell from noise.
+    Two sums of a slow and a fast part, smooth and less smooth; for sets that are cut in any case also a single rough
+    kernel, which dense rows can tell from noise.
 
     Parameters
     ----------
     d : int
     levels : tuple of int
         For each input of codes the number of its levels, 0 for numbers; empty if all are numbers.
-    n_rows, max_leaf_size : int
-        Rows to learn from, and most rows of a leaf.
+    n_rows : int
+        Rows to learn from.
+    whole_size : float
+        Most rows that may be one region.
     """
 
     def variance(value: float) -> Parameter:
@@ -63,7 +67,7 @@ def default_kernels(d: int, levels: tuple[int, ...] = (), n_rows: int = 0, max_l
         SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
         Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
     ]
-    return [*sums, Matern(0.5, slow, variance(1.0), levels)] if n_rows > 2 * max_leaf_size else sums
+    return [*sums, Matern(0.5, slow, variance(1.0), levels)] if n_rows > whole_size else sums
 
 
 def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:

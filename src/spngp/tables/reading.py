@@ -101,12 +101,18 @@ def _check_moments(batch: pa.RecordBatch, source: str) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if pa.types.is_temporal(column.type):
             try:
-                pc.min_max(column).as_py()  # if it knows the first and the last, it knows all
+                _extremes(column)  # if it knows the first and the last, it knows all
             except (OverflowError, ValueError, LookupError) as error:
                 raise ValueError(
                     f"{source}: column {name!r} holds {column.type} that must lie in the years 1 to 9999 and in a "
                     f"known time zone, got others ({error})"
                 ) from None
+
+
+def _extremes(column: pa.Array) -> None:
+    """Turn the first and the last moment into Python's."""
+    ordered = column.cast(pa.int64()) if pa.types.is_duration(column.type) else column  # durations have no order there
+    pc.min_max(ordered).cast(pa.struct([(name, column.type) for name in ("min", "max")])).as_py()
 
 
 class _Records:
