@@ -15,7 +15,10 @@ async function drawAll() {
 wireTables();
 addEventListener("beforeprint", () => {
   waiting.forEach((finish) => finish());
-  document.querySelectorAll(".js-plotly-plot").forEach((chart) => Plotly.Plots.resize(chart));
+  document.querySelectorAll(".js-plotly-plot").forEach((chart) => {
+    chart.style.height ||= `${chart.offsetHeight}px`; // a resize forgets the height of a layout, and the map would be gone
+    Plotly.Plots.resize(chart);
+  });
 });
 loadPlotly().then(async () => {
   if ($("output")) {
