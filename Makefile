@@ -6,7 +6,7 @@ LEAN := .venv/.lean
 # Leaves are the unit of parallelism; one BLAS thread makes timings and bits repeatable.
 PIN := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: setup demo test browser lint types format unit test-oldest sanitize soak bench bench-accuracy clean
+.PHONY: setup demo test browser lint types format unit coverage test-oldest sanitize soak bench bench-accuracy clean
 
 setup: $(STAMP)
 
@@ -44,14 +44,16 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-# With branch coverage, whose total is printed; `.venv/bin/coverage report -m` then shows what is not covered. Python 3.11
-# takes about a third longer for it: `make unit COVERAGE=` does without.
-COVERAGE := --cov --cov-report=
 # Tests run on two processes, file by file; `make unit WORKERS=` runs them one by one.
 WORKERS := --numprocesses 2 --dist loadfile
 unit: $(STAMP)
-	$(PIN) $(BIN)/python -m pytest -q $(WORKERS) $(COVERAGE)
-	$(if $(COVERAGE),@echo "branch coverage: $$($(BIN)/coverage report --format=total) %")
+	$(PIN) $(BIN)/python -m pytest -q $(WORKERS)
+
+# The same tests with branch coverage, for which Python 3.11 takes about a third longer; `.venv/bin/coverage report -m` then
+# shows what is not covered.
+coverage: $(STAMP)
+	$(PIN) $(BIN)/python -m pytest -q $(WORKERS) --cov --cov-report=
+	@echo "branch coverage: $$($(BIN)/coverage report --format=total) %"
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
