@@ -66,3 +66,9 @@ def test_variances_that_are_no_numbers_are_refused():
     apart = Sum([Leaf(SquaredExponential(1.0, 1e5)), Leaf(SquaredExponential(1.0, 1e-5))]).condition(X[:1], [1e140])
     with np.errstate(over="raise"):
         assert np.isfinite(apart.covariance(X[:1])).all()
+
+
+def test_inputs_that_differ_by_less_than_a_float_can_tell_are_constant():
+    X = np.array([[-1e-323, 0.0, 1.0], [5e-324, 5e-324, 1.0]])  # the spread of the second is no float but 0
+    model = SPNGPRegressor(random_state=0).fit(X, [0.0, 1.0])
+    assert np.isfinite(model.predict(X, return_std=True)).all()

@@ -52,7 +52,8 @@ class Columns:
         farthest = np.nanmax(np.abs(unit - mean), axis=0)
         unknown = constant | (A.shape[0] < FEWEST_ROWS)
         reach = np.where(unknown, np.inf, farthest_ratio * farthest / np.where(constant, 1.0, scale))
-        return Columns(mean * size, np.where(constant, 1.0, scale) * np.where(constant, 1.0, size), reach)
+        spread = np.where(constant, 1.0, scale * size)
+        return Columns(mean * size, np.where(spread == 0.0, 1.0, spread), reach)  # 0: less than the smallest float
 
 
 def _moments(A: Array, shares: Array | None) -> tuple[Array, Array]:
