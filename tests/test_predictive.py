@@ -240,6 +240,17 @@ class TestIndexing:
             mixture[index]
 
 
+def test_intervals_of_mixtures_narrower_than_a_rounding_error_are_in_order():
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=(3000, 1))
+    means = centre + rng.integers(-3, 4, (3000, 3)) * np.spacing(np.abs(centre))
+    variances = 10.0 ** rng.uniform(-36, -28, means.shape)
+    mixture = GaussianMixture(np.log(np.full(means.shape, 1 / 3)), means, variances)
+    for coverage in (0.2, 0.5, 0.9):
+        low, high = mixture.interval(coverage)
+        assert (low <= high).all()
+
+
 def test_scaled_is_the_distribution_of_a_multiple_of_the_output(mixture):
     scaled = mixture.scaled(-2.0, 3.0)
     np.testing.assert_allclose(scaled.mean, 3.0 - 2.0 * mixture.mean)

@@ -250,7 +250,8 @@ class GaussianMixture:
         """Central interval: equal probability on either side."""
         if not isinstance(coverage, numbers.Real) or not 0 < coverage < 1:
             raise ValueError(f"coverage must lie strictly between 0 and 1, got {coverage!r}")
-        return self.quantile(0.5 * (1.0 - coverage)), self.quantile(0.5 * (1.0 + coverage))
+        both = self.quantile([0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)])  # in one call, so that they are in order
+        return both[..., 0], both[..., 1]
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Array:
         """Independent samples of each mixture, shape (..., n_samples).
