@@ -32,6 +32,9 @@ def kernel_value(k, a, b):
         return sum(kernel_value(part, a, b) for part in k.parts)
     if name == "KernelProduct":
         return math.prod(kernel_value(part, a, b) for part in k.parts)
+    if name == "Step":
+        side_a, side_b = (0.5 if x[k.axis] > k.at else -0.5 for x in (a, b))
+        return k.variance * side_a * side_b
     if name == "Constant":
         return k.variance
     if name == "Linear":

@@ -25,6 +25,7 @@ from spngp.kernels import (
     Polynomial,
     RationalQuadratic,
     SquaredExponential,
+    Step,
     from_sklearn,
 )
 
@@ -56,6 +57,7 @@ KERNELS = {
     "matern-2.5-ard": Matern(nu=2.5, length_scale=[0.9, 0.3], variance=1.3),
     "rq": RationalQuadratic(alpha=0.7, length_scale=0.9, variance=1.3),
     "rq-ard": RationalQuadratic(alpha=1.8, length_scale=[0.9, 0.3], variance=1.3),
+    "step": Step(axis=1, at=0.2, variance=1.6),
     "all-fixed": SquaredExponential(Parameter(0.6, fixed=True), Parameter(1.4, fixed=True)),
     "fixed-scale": SquaredExponential(Parameter(0.6, fixed=True), 1.4),
     "fixed-variance": Matern(2.5, [0.4, 2.5], Parameter(1.4, fixed=True)),
@@ -71,6 +73,7 @@ KERNELS = {
     "product-of-three": A * C * D,
     "product-of-sums": (A + B) * (C + D),
     "sum-of-products": A * B + C * (A + B),
+    "step-and-curves": Step(axis=0, at=-0.1) + A + Step(axis=1, at=0.4, variance=Parameter(0.5, fixed=True)) * C,
     "fixed-inside": Constant(Parameter(0.5, fixed=True)) * A + B,
 }
 
@@ -164,14 +167,15 @@ def test_the_memory_layout_of_the_inputs_does_not_matter(kernel):
     np.testing.assert_allclose(kernel.gram(wide[:, ::2]), kernel.gram(X), rtol=1e-13, atol=1e-15)
 
 
-# Stationary kernels see differences only: nothing may drown in |x|², (1e6)² · 1e-16 = 1e-4.
+# Stationary kernels see differences only: nothing may drown in |x|², (1e6)² · 1e-16 = 1e-4. Steps move with the rows.
+OFFSET = np.full(2, 2.0**20)
 STATIONARY = [name for name, k in KERNELS.items() if "Linear" not in repr(k) and "Polynomial" not in repr(k)]
 
 
 @pytest.mark.parametrize("name", STATIONARY)
 def test_values_survive_a_large_common_offset(name):
     X = np.round(inputs() * 1024) / 1024  # exact in binary, also after the shift
-    shifted = KERNELS[name].gram(X + 2.0**20)
+    shifted = KERNELS[name].shifted(OFFSET).gram(X + OFFSET)
     np.testing.assert_allclose(shifted, reference.gram(KERNELS[name], X), rtol=1e-7)
 
 
@@ -204,7 +208,7 @@ def test_the_pullback_survives_a_large_common_offset(name):
     rng = np.random.default_rng(3)
     g_pairs, g_diagonal = rng.standard_normal(36), rng.standard_normal(9)
     _, pullback = kernel.gram_with_pullback(X)
-    _, shifted_pullback = kernel.gram_with_pullback(X + 2.0**20)
+    _, shifted_pullback = kernel.shifted(OFFSET).gram_with_pullback(X + OFFSET)
     expected = pullback(g_pairs.copy(), g_diagonal.copy())
     shifted = shifted_pullback(g_pairs.copy(), g_diagonal.copy())
     np.testing.assert_allclose(shifted, expected, rtol=1e-6, atol=1e-6)
@@ -443,6 +447,7 @@ def test_repr_shows_class_and_values():
 
 PARAMETERS = [
     (Constant, "variance"),
+    (Step, "variance"),
     (Linear, "variance"),
     (Polynomial, "variance"),
     (Periodic, "period"),

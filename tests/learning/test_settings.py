@@ -45,7 +45,7 @@ def test_shares_are_those_of_quadrature(slope):
     constant = ExactGP(Constant(Parameter(1.0, fixed=True)), Parameter(1.0, (1e-5, 4.0)))
     line = known(Linear(Parameter(0.3, (1e-4, 1e3))))
     alternatives = [Alternative("constant", constant, constant), Alternative("line", line, line, weight=2.0)]
-    found = learn_settings(alternatives, block, np.random.default_rng(0))
+    found = learn_settings(alternatives, block, np.random.default_rng(0)).drawn
     share = sum(setting.share for setting in found if setting.label == "line")
     log_odds = by_quadrature(line, block, [1.0, 1.5]) + np.log(2.0) - by_quadrature(constant, block, [1.5])
     assert sum(setting.share for setting in found) == pytest.approx(1.0)
@@ -56,7 +56,8 @@ def test_draws_know_their_evidence_and_depend_on_the_generator_alone():
     block = rows(40, 2)
     gp = known(SquaredExponential(Parameter([1.0, 1.0], (1e-3, 1e3)), Parameter(1.0, (1e-4, 1e3))))
     found = [
-        learn_settings([Alternative("se", gp, gp)], block, np.random.default_rng(5), n_jobs) for n_jobs in (None, 1, 2)
+        learn_settings([Alternative("se", gp, gp)], block, np.random.default_rng(5), n_jobs).drawn
+        for n_jobs in (None, 1, 2)
     ]
     for setting in found[0]:
         expected = setting.gp.condition(block.X, block.y).log_evidence
@@ -70,7 +71,8 @@ def test_few_rows_leave_a_wide_posterior_and_many_a_narrow_one():
     for n in (12, 150):
         block = rows(n, slope=1.0)
         gp = known(SquaredExponential(Parameter(1.0, (1e-3, 1e3)), Parameter(1.0, (1e-4, 1e3))))
-        thetas = [s.gp.theta for s in learn_settings([Alternative("se", gp, gp)], block, np.random.default_rng(0))]
+        found = learn_settings([Alternative("se", gp, gp)], block, np.random.default_rng(0))
+        thetas = [s.gp.theta for s in found.drawn]
         spreads.append(np.std([theta[-1] for theta in thetas]))
     assert spreads[0] > 2 * spreads[1]
 
@@ -161,7 +163,7 @@ def test_an_alternative_whose_covariance_cannot_be_factored_is_left_out(monkeypa
             raise settings.NotPositiveDefiniteError("no")
 
     monkeypatch.setattr(settings, "LeafEvidence", Failing)
-    assert learn_settings([Alternative("se", gp, gp)], block, np.random.default_rng(0)) == []
+    assert learn_settings([Alternative("se", gp, gp)], block, np.random.default_rng(0)).drawn == []
     assert put_in({}, {}, None, None, None, None) == {}
 
 

@@ -5,6 +5,7 @@ from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
 from spngp.kernels.periodic import Periodic
 from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
+from spngp.kernels.step import Step
 from spngp.kernels.translation import from_sklearn
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "Polynomial",
     "RationalQuadratic",
     "SquaredExponential",
+    "Step",
     "from_sklearn",
 ]

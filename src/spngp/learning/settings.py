@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -27,6 +28,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, LeafEvidence, maximise
 from spngp.gp.slice_sampling import elliptical_slices
 from spngp.kernels.parameter import Identity
+from spngp.learning.steps import Cuts, cuts_of, moved, step_in
 
 # Standard deviations of log-parameters under the prior. That of length-scales acts against short ones: it leaves the
 # way to "irrelevant" open. Below its centre a log-parameter is s·z·(1 + _TAIL·|z|), with z standard normal, so that
@@ -64,12 +66,29 @@ class Alternative:
         With log-parameters where an earlier search ended.
     weight : float
         Prior weight, relative to the other alternatives.
+    steps_along : sequence of int
+        Inputs along which the step of its kernel may be, anywhere; empty if it has none.
     """
 
     label: str
     prior: ExactGP
     found: ExactGP
     weight: float = 1.0
+    steps_along: Sequence[int] = ()
+
+    def cuts(self, theta: Array, block: Block) -> Cuts | None:
+        """Where its step may be, with these log-parameters; None without a step."""
+        return cuts_of(self.prior.with_theta(theta), block, self.steps_along) if self.steps_along else None
+
+
+class Settings(NamedTuple):
+    """Settings that share the belief; their shares sum to one. None if no covariance can be factored.
+
+    ``gain_of_steps`` are the nats by which alternatives with a step raise the evidence of all of them together.
+    """
+
+    drawn: list[Setting]
+    gain_of_steps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,15 +103,12 @@ class Setting:
 
 def learn_settings(
     alternatives: Sequence[Alternative], block: Block, rng: np.random.Generator, n_jobs: int | None = None
-) -> list[Setting]:
-    """Settings that share the belief given the rows; their shares sum to one. Same generator, same draws.
-
-    None if no covariance can be factored.
-    """
+) -> Settings:
+    """Settings that share the belief given the rows. Same generator, same draws."""
     peaks = _peaks(alternatives, block, n_jobs)
     log_evidences = np.array([peak.log_evidence for peak in peaks])
     if not (log_evidences > -np.inf).any():
-        return []
+        return Settings([])
     shares = np.exp(log_evidences - logsumexp(log_evidences))
     shares[shares < _LEAST_SHARE] = 0.0
     shares /= shares.sum()
@@ -103,7 +119,10 @@ def learn_settings(
     def draws(i: int) -> list[Setting]:
         return peaks[i].draws(block, counts[i], shares[i] / max(1, counts[i]), rngs[i])
 
-    return [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
+    found = [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
+    smooth = [peak.log_evidence for peak in peaks if not peak.own.steps_along]
+    least = log_evidences.max() - _HOPELESS  # those farther behind are not among the peaks
+    return Settings(found, float(logsumexp(log_evidences) - logsumexp([*smooth, least])))
 
 
 def drawn(alternatives: Sequence[Alternative], rng: np.random.Generator) -> ExactGP:
@@ -118,7 +137,7 @@ def best_theta(own: Alternative, block: Block) -> Array:
     """The log-parameters of an alternative that are most plausible given the rows."""
     with lent_memory():
         posterior = _Posterior(own.prior, block)
-        return posterior.theta(posterior.climb(posterior.starts(own.found)[-1], _EVALUATIONS))
+        return posterior.theta(posterior.highest(own.found))
 
 
 def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None) -> list[_Peak]:
@@ -130,10 +149,7 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
     def of_some(own: Alternative) -> tuple[float, Array]:
         """The log posterior of all rows at its maximum for some."""
         with lent_memory():
-            posterior = _Posterior(own.prior, some)
-            z = max(
-                (posterior.climb(start, _EVALUATIONS) for start in posterior.starts(own.found)), key=posterior.value
-            )
+            z = _Posterior(own.prior, some).highest(own.found)
         with lent_memory():
             posterior = _Posterior(own.prior, block)
             known = [z, posterior.starts(own.found)[-1]]
@@ -146,6 +162,9 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
             if step > 1:
                 z = posterior.climb(z, _FURTHER_EVALUATIONS)
             value = posterior.value(z)
+            cuts = own.cuts(posterior.theta(z), block) if value > -np.inf else None
+            if cuts is not None:
+                value += cuts.gain_anywhere - cuts.gain_at(step_in(own.prior))
         with lent_memory():
             curvature = _Posterior(own.prior, some).curvature(z, n_rows / some[1].size)
         return _Peak.of(own, z, value, curvature)
@@ -216,6 +235,10 @@ class _Posterior:
             starts.append(np.clip(np.where(away < 0, below, away / units.above), -_FARTHEST, _FARTHEST))
         return starts
 
+    def highest(self, found: ExactGP) -> Array:
+        """The highest of the maxima that are climbed to."""
+        return max((self.climb(start, _EVALUATIONS) for start in self.starts(found)), key=self.value)
+
     def climb(self, z: Array, evaluations: int) -> Array:
         """A maximum, by L-BFGS-B from z; z itself if it cannot be evaluated."""
         bounds = np.tile([-_FARTHEST, _FARTHEST], (z.size, 1))
@@ -278,15 +301,19 @@ class _Peak:
             n_steps = _BURN_IN + _STEPS_PER_DRAW * count
             chain = elliptical_slices(posterior.value, self.z, self.root, n_steps, rng)
             drawn = chain[_BURN_IN + _STEPS_PER_DRAW - 1 :: _STEPS_PER_DRAW]
-            return [
-                Setting(
-                    self.own.label,
-                    self.own.prior.with_theta(posterior.theta(z)),
-                    share,
-                    posterior.value(z) + 0.5 * float(z @ z),
-                )
-                for z in drawn
-            ]
+            return [self._setting(posterior, z, block, share, rng) for z in drawn]
+
+    def _setting(
+        self, posterior: _Posterior, z: Array, block: Block, share: float, rng: np.random.Generator
+    ) -> Setting:
+        """A draw; its step, if it has one, is drawn too."""
+        theta = posterior.theta(z)
+        gp, log_evidence = self.own.prior.with_theta(theta), posterior.value(z) + 0.5 * float(z @ z)
+        cuts = self.own.cuts(theta, block)
+        if cuts is not None:
+            axis, at, gain = cuts.drawn(rng)
+            gp, log_evidence = moved(gp, axis, at), log_evidence + gain - cuts.gain_at(step_in(gp))
+        return Setting(self.own.label, gp, share, log_evidence)
 
 
 def _prior_std(which: Identity) -> tuple[float, float]:

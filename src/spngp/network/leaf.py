@@ -88,7 +88,7 @@ class Leaf(Node):
         """Covariance function, in the units of X and y."""
         if self.units is None:
             return self.gp.kernel
-        return self.gp.kernel.rescaled(self.units.inputs.scale, self._scale)
+        return self.gp.kernel.rescaled(self.units.inputs.scale, self._scale).shifted(self.units.inputs.mean)
 
     @property
     def noise_variance(self) -> float:

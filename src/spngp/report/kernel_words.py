@@ -21,6 +21,7 @@ _MEANINGS = {
     "Linear": "straight lines",
     "Polynomial": "polynomials",
     "Constant": "the same value everywhere",
+    "Step": "two levels",
 }
 
 
