@@ -22,6 +22,7 @@ def record(kernel, weight, scale, noise, variance=1.0, part=()):
         "weight": weight,
         "parameters": {"length_scale": scale, "variance": variance},
         "identities": identities,
+        "steps": [],
         "noise_std": noise,
         "context_rows": 0,
         "log_evidence": -1.0,
@@ -51,6 +52,12 @@ def test_a_sentence_tells_who_shares_a_region():
     assert (
         in_words(one[1:], ["x"], {}, units=["km", "min"]) == "one kernel, B; length-scale of x 0.5 km; noise ±0.4 min"
     )
+
+
+def test_a_sentence_tells_where_a_step_is():
+    steps = [{**RECORDS[i], "steps": [{"input": 0, "at": at}]} for i, at in enumerate((61.0, 62.5))]
+    said = in_words([*steps, RECORDS[2]], ["load"], {}, units=["kg", ""])
+    assert "; 30 % for a step of load at 61 to 62.5 kg; length-scale" in said
 
 
 def test_parts_of_little_variance_have_no_say():

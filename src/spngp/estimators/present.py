@@ -12,6 +12,7 @@ from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.estimators.completion import cut_categories
+from spngp.kernels.step import steps_of
 from spngp.learning import Learnt
 from spngp.learning.sharded import Group, Sharded
 from spngp.learning.upkeep import Event
@@ -161,6 +162,7 @@ def region_records(
                 "kernel": leaf.label,
                 "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
                 "identities": [asdict(identity) for identity in table.identities],
+                "steps": [{"input": step.axis, "at": step.at} for step in steps_of(leaf.kernel)],
                 "noise_std": noise_std(leaf, shapes),
                 "log_evidence": leaf.log_evidence,
                 "weight": weight,

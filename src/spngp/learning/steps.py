@@ -22,6 +22,7 @@ from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block
 from spngp.kernels import KernelSum, Parameter, Step
+from spngp.kernels.step import steps_of
 from spngp.learning.defaults import VARIANCE_BOUNDS
 
 _FEWEST_ROWS = 3  # on either side of a cut
@@ -70,17 +71,9 @@ def with_step(gp: ExactGP, axis: int, at: float) -> ExactGP:
     return gp.with_kernel(gp.kernel + Step(axis, at, Parameter(1.0, VARIANCE_BOUNDS)))
 
 
-def step_of(gp: ExactGP) -> Step | None:
-    """The step among the terms of a kernel."""
-    parts = gp.kernel.parts if isinstance(gp.kernel, KernelSum) else ()
-    return next((part for part in parts if isinstance(part, Step)), None)
-
-
 def step_in(gp: ExactGP) -> Step:
     """The step of a kernel that has one."""
-    step = step_of(gp)
-    assert step is not None
-    return step
+    return steps_of(gp.kernel)[0]
 
 
 def moved(gp: ExactGP, axis: int, at: float) -> ExactGP:
@@ -95,11 +88,10 @@ def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 
 
     The GP's parameters stay as they are, and its own step is left out. None if there is nothing to cut.
     """
-    own = step_of(gp)
-    if own is not None:
+    if steps_of(gp.kernel):
         assert isinstance(gp.kernel, KernelSum)
-        variance = own.variance
-        gp = gp.with_kernel(KernelSum([part for part in gp.kernel.parts if part is not own]))
+        variance = step_in(gp).variance
+        gp = gp.with_kernel(KernelSum([part for part in gp.kernel.parts if not isinstance(part, Step)]))
     X, y, known = block
     noise = np.full(y.size, gp.noise_variance)
     if known is not None and known.variances is not None:

@@ -15,7 +15,7 @@ from spngp.box import Box
 from spngp.outofcore.cells import own_rows
 from spngp.outofcore.spill import write_groups
 from spngp.outofcore.work import Frame, LeafTable, Summary, Work
-from spngp.structure.context import squared_distances
+from spngp.structure.context import nearby, squared_distances
 
 _PAIRS = 4_000_000  # of a leaf's rows and a leaf that are compared at once: 32 MB an array
 _SLACK = 1.0 + 1e-9  # of squared distances, whose last bits depend on the order of sums
@@ -66,7 +66,7 @@ def exchange(work: Work, cell: int) -> Summary:
                 some = np.concatenate([groups[i] for i in np.flatnonzero(theirs[:, j])])
                 some = some[~seen[some]]
                 box = _box(leaves.low[start + j], leaves.high[start + j])
-                seen[some[squared_distances(box, W[some], scales) <= leaves.squared_reach[start + j]]] = True
+                seen[some[nearby(box, W[some], scales, float(leaves.squared_reach[start + j]))]] = True
             chosen.append(np.flatnonzero(seen))
     counts = np.array([one.size for one in chosen])
     offsets = np.concatenate([[0], np.cumsum(counts)])

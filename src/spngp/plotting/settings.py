@@ -13,6 +13,7 @@ from spngp._support.wording import counted
 
 _MIDDLE = (0.05, 0.5, 0.95)  # of what the settings say
 _COUNTS = 0.1  # share of a kernel's variance that a part must have for its length-scales to count
+_STEP_TOLD = 0.05  # share of settings with a step along an input that a sentence names
 _TOLD = 0.005  # share of a kernel that a sentence names
 _KERNELS, _INPUTS = 4, 4  # named in a sentence
 _NO_EFFECT = 3.0  # length-scales longer than this many ranges of an input
@@ -154,7 +155,25 @@ def in_words(
     unit = [""] * (len(inputs) + 1) if units is None else units
     told += [f"length-scale of {inputs[i]} {ranges[i].text(number, unit[i])}" for i in shown]
     noise = _range(np.array([record["noise_std"] for record in records]), shares)
+    told = [*_steps(records, shares, inputs, number, unit), *told]
     return "; ".join([start, *told, f"noise ±{noise.scaled(noise_factor).text(number, unit[-1])}"])
+
+
+def _steps(
+    records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[str], number: Number, units: Sequence[str]
+) -> list[str]:
+    """Where the settings say that there is a step, the likeliest input first."""
+    found: dict[int, list[tuple[float, float]]] = {}
+    for record, share in zip(records, shares, strict=True):
+        for step in record["steps"]:
+            found.setdefault(step["input"], []).append((step["at"], float(share)))
+    told = []
+    for i, places in sorted(found.items(), key=lambda item: -sum(share for _, share in item[1])):
+        at, weights = np.array(places).T
+        if weights.sum() >= _STEP_TOLD:
+            where = _range(at, weights / weights.sum()).text(number, units[i])
+            told.append(f"{100 * min(weights.sum(), 1.0):.0f} % for a step of {inputs[i]} at {where}")
+    return told
 
 
 def shortest_scales(record: dict[str, Any], n_inputs: int) -> Array:

@@ -34,7 +34,7 @@ class Reach:
     def sees(self, box: Box, W: Array, scales: Array) -> Mask:
         """Which rows lie in the box or within reach of it."""
         if compiled.library is not None and W.shape[0] > _FEW_ROWS and box.sides and W.flags.c_contiguous:
-            near = _nearby(box, W, scales, self.squared)
+            near = nearby(box, W, scales, self.squared)
             seen = np.zeros(W.shape[0], dtype=bool)
             seen[near] = self._sees(box, W[near], scales)
             return seen
@@ -49,9 +49,11 @@ class Reach:
         return np.asarray(seen | box.contains(W))
 
 
-def _nearby(box: Box, W: Array, scales: Array, squared: float) -> Indices:
+def nearby(box: Box, W: Array, scales: Array, squared: float) -> Indices:
     """Positions of all rows up to a squared distance from a box, and perhaps of some a little farther off."""
-    assert compiled.library is not None
+    if compiled.library is None or not box.sides:
+        return np.flatnonzero(squared_distances(box, W, scales) <= squared)
+    W = np.ascontiguousarray(W)
     axes = np.array([axis for axis, _, _ in box.sides], dtype=np.int64)
     sides = np.array([side[1:] for side in box.sides])
     lengths = np.ascontiguousarray(scales, dtype=np.float64)
