@@ -46,6 +46,9 @@ def main() -> int:
     parser.add_argument(
         "--shapes", type=reporting.names, default=[], help="of coverage: rows x inputs, as in 20x2,50x5"
     )
+    parser.add_argument(
+        "--models", type=reporting.names, default=[], help="of coverage: default, scikit-learn, constant"
+    )
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()
@@ -53,7 +56,8 @@ def main() -> int:
         raise SystemExit(f"honesty.py: sections must be of {', '.join(SECTIONS)}, got {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
     shapes = tuple((int(shape.split("x")[0]), int(shape.split("x")[1])) for shape in arguments.shapes)
-    settings = Settings(arguments.quick, arguments.n_jobs, arguments.sets, arguments.seeds, arguments.most_rows, shapes)
+    sizes = (arguments.sets, arguments.seeds, arguments.most_rows)
+    settings = Settings(arguments.quick, arguments.n_jobs, *sizes, shapes, tuple(arguments.models))
     lines = [
         "# Honesty",
         "",

@@ -26,6 +26,8 @@ class Settings:
         Larger sets are left out of the sections on coverage and errors.
     shapes : tuple of (int, int)
         Rows and inputs in the section on coverage; all of its shapes if empty.
+    models : tuple of str
+        In the section on coverage; all of its models if empty.
     """
 
     quick: bool = False
@@ -34,3 +36,4 @@ class Settings:
     seeds: int = 3
     most_rows: int = 10_000
     shapes: tuple[tuple[int, int], ...] = ()
+    models: tuple[str, ...] = ()

@@ -174,4 +174,4 @@ def coverage(settings: Settings) -> Iterator[str]:
     asked = settings.shapes or SHAPES
     shapes = SHAPES[:1] if settings.quick else [shape for shape in asked if shape[0] <= settings.most_rows]
     sets = 2 if settings.quick else settings.sets
-    yield from table(KINDS, shapes, sets, list(MODELS), settings.n_jobs or 1)
+    yield from table(KINDS, shapes, sets, settings.models or list(MODELS), settings.n_jobs or 1)
