@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -165,6 +165,8 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
             cuts = own.cuts(posterior.theta(z), block) if value > -np.inf else None
             if cuts is not None:
                 value += cuts.gain_anywhere - cuts.gain_at(step_in(own.prior))
+                here = step_in(own.prior).axis
+                own = replace(own, steps_along=sorted({here, *cuts.plausible_inputs()}))
         with lent_memory():
             curvature = _Posterior(own.prior, some).curvature(z, n_rows / some[1].size)
         return _Peak.of(own, z, value, curvature)

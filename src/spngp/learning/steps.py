@@ -26,6 +26,7 @@ from spngp.kernels.step import steps_of
 from spngp.learning.defaults import VARIANCE_BOUNDS
 
 _FEWEST_ROWS = 3  # on either side of a cut
+_LEAST_LOG_PROBABILITY = -9.0  # of all cuts along an input, for draws to look at it
 
 
 class Cuts(NamedTuple):
@@ -49,6 +50,12 @@ class Cuts(NamedTuple):
         """Input and position of one drawn by its probability given the rows, and what a step there gains."""
         i = int(rng.choice(self.gains.size, p=np.exp(self.log_priors + self.gains - self.gain_anywhere)))
         return int(self.axes[i]), self._within(i, rng.random()), float(self.gains[i])
+
+    def plausible_inputs(self) -> list[int]:
+        """Inputs along which a step has some probability given the rows."""
+        log_posterior = self.log_priors + self.gains - self.gain_anywhere
+        axes = np.unique(self.axes)
+        return [int(axis) for axis in axes if logsumexp(log_posterior[self.axes == axis]) > _LEAST_LOG_PROBABILITY]
 
     def gain_at(self, step: Step) -> float:
         """What the step gains where it is."""
