@@ -443,6 +443,14 @@ def test_repr_shows_class_and_values():
         assert piece in text
 
 
+@pytest.mark.parametrize("at", [math.nan, math.inf, "a", None])
+def test_a_step_is_somewhere(at):
+    with pytest.raises(ValueError, match="at of Step must be a finite number, got"):
+        Step(axis=0, at=at)
+    with pytest.raises(ValueError, match="Step cuts input 2, so X must have more columns than that, got 2"):
+        Step(axis=2).gram(inputs())
+
+
 # --- bad parameters -------------------------------------------------------------------------------
 
 PARAMETERS = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -41,9 +43,9 @@ class Step(Kernel):
 
     def __init__(self, axis: int = 0, at: float = 0.0, variance: Any = 1.0) -> None:
         self.axis = as_count(axis, "axis of Step", 0)
+        if not isinstance(at, numbers.Real) or not math.isfinite(at):
+            raise ValueError(f"at of Step must be a finite number, got {at!r}")
         self.at = float(at)
-        if not np.isfinite(self.at):
-            raise ValueError(f"at of Step must be finite, got {at!r}")
         self._declare(variance=variance, scalar=("variance",))
 
     def _structure(self) -> dict[str, Any]:

@@ -81,26 +81,24 @@ def with_steps(alternatives: Sequence[Alternative], block: Block, inputs: Sequen
     curve = "Matern(1.5)" if block.X.shape[1] == 1 else "Matern(1.5) (one length-scale)"
     for base in (own for own in alternatives if own.label in ("Constant", curve)):
         first = cuts_of(base.prior.with_theta(best_theta(base, some)), some, inputs)
-        if first is None:
-            return []
-        starts = dict.fromkeys(
-            [first.best(), *((step.axis, step.at) for step in (step_in(own.prior) for own in found))]
-        )
-        placed = [_placed(base, block, some, inputs, *start) for start in starts]
-        found.append(max(placed, key=lambda item: item[0])[1])
-    others = sum(own.weight for own in found)
-    return [replace(own, weight=_STEP_WEIGHT * own.weight / others) for own in found]
+        alone = [step_in(own.prior) for own in found]
+        starts = dict.fromkeys([*([] if first is None else [first.best()]), *((step.axis, step.at) for step in alone)])
+        placed = [item for start in starts if (item := _placed(base, block, some, inputs, *start)) is not None]
+        if placed:
+            found.append(max(placed, key=lambda item: item[0])[1])
+    return [replace(own, weight=_STEP_WEIGHT / len(found)) for own in found]
 
 
 def _placed(
     base: Alternative, block: Block, some: Block, inputs: Sequence[int], axis: int, at: float
-) -> tuple[float, Alternative]:
+) -> tuple[float, Alternative] | None:
     """An alternative with a step that begins there and ends where it is most plausible, and its evidence."""
     gp = with_step(base.prior, axis, at)
     stepped = Alternative(base.label, gp, gp)
     settled = gp.with_theta(best_theta(stepped, some))
     cuts = cuts_of(settled, block, inputs)
-    assert cuts is not None
+    if cuts is None:
+        return None
     label = "Step" if base.label == "Constant" else f"Step + {base.label}"
     final = moved(gp, *cuts.best())
     value = evidence(moved(settled, *cuts.best()), [some])

@@ -93,7 +93,8 @@ def moved(gp: ExactGP, axis: int, at: float) -> ExactGP:
 def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 1.0) -> Cuts | None:
     """All cuts along these inputs, and what a step gains whose height has this variance, or that of the GP's own step.
 
-    The GP's parameters stay as they are, and its own step is left out. None if there is nothing to cut.
+    The GP's parameters stay as they are, and its own step is left out. None if there is nothing to cut, or if the
+    covariance has no inverse.
     """
     if steps_of(gp.kernel):
         assert isinstance(gp.kernel, KernelSum)
@@ -103,7 +104,10 @@ def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 
     noise = np.full(y.size, gp.noise_variance)
     if known is not None and known.variances is not None:
         noise = noise + known.variances
-    precision = np.linalg.inv(gp.kernel.gram(X) + np.diag(noise))
+    try:
+        precision = np.linalg.inv(gp.kernel.gram(X) + np.diag(noise))
+    except np.linalg.LinAlgError:
+        return None
     alpha, sums = precision @ y, precision.sum(axis=1)
     found = []
     for axis in inputs:
@@ -124,4 +128,4 @@ def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 
     if not found:
         return None
     cuts = Cuts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-    return cuts._replace(log_priors=cuts.log_priors - np.log(len(found)))
+    return cuts._replace(log_priors=cuts.log_priors - np.log(len(found))) if np.isfinite(cuts.gains).all() else None
