@@ -28,6 +28,7 @@ _MOST_ROWS = 1000  # of more, in any case
 _HARDLY_ANYTHING = 0.05  # nats per row that the tied kernels gain over a constant or a line
 _USUAL_NOISE = 0.2  # share of the output's variance, where the prior of the noise is centred
 _LINE_WEIGHT = 2.0  # prior weight of a line, relative to one for each kernel; a constant has as much as all others
+_HARDLY_ANY_ROWS = 20  # of fewer, a constant has more, in inverse proportion
 _STEP_WEIGHT = 2.0  # the same of steps, all together
 _ROWS_TO_PLACE = 150  # by which parameters are learnt while a step is sought
 
@@ -56,7 +57,7 @@ def averaged_experts(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.
         if block[1].size <= _MANY_ROWS:
             levels = levels_of(starts[0])
             numbers = [j for j in range(X.shape[1]) if not any(levels[j : j + 1])]  # codes of levels have no order
-            alternatives = _balanced([*alternatives, *with_steps(alternatives, block, numbers)])
+            alternatives = _balanced([*alternatives, *with_steps(alternatives, block, numbers)], block[1].size)
         else:
             if not _hardly_anything(
                 [own for own in alternatives if own.weight > 1.0], gps, evenly(block, _MANY_ROWS // 2)
@@ -131,10 +132,11 @@ def alternatives_of(
     return _balanced([Alternative("Constant", only_noise, only_noise), *alternatives])
 
 
-def _balanced(alternatives: Sequence[Alternative]) -> list[Alternative]:
-    """The first of them, the constant, with as much prior weight as all others."""
+def _balanced(alternatives: Sequence[Alternative], n_rows: int = _HARDLY_ANY_ROWS) -> list[Alternative]:
+    """The first of them, the constant, with the prior weight of all others, or more where there are hardly any rows."""
     constant, *others = alternatives
-    return [replace(constant, weight=sum(own.weight for own in others)), *others]
+    factor = max(1.0, _HARDLY_ANY_ROWS / n_rows)
+    return [replace(constant, weight=factor * sum(own.weight for own in others)), *others]
 
 
 def put_in(averaged: dict[int, Averaged], experts: Experts, tied: Tied, X: Array, Y: Array, plan: Plan) -> Experts:
