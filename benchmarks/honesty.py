@@ -49,6 +49,7 @@ def main() -> int:
     parser.add_argument(
         "--models", type=reporting.names, default=[], help="of coverage: default, scikit-learn, constant"
     )
+    parser.add_argument("--kinds", type=reporting.names, default=[], help="of coverage: gp, noise, step and so on")
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()
@@ -57,7 +58,9 @@ def main() -> int:
     warnings.simplefilter("ignore")
     shapes = tuple((int(shape.split("x")[0]), int(shape.split("x")[1])) for shape in arguments.shapes)
     sizes = (arguments.sets, arguments.seeds, arguments.most_rows)
-    settings = Settings(arguments.quick, arguments.n_jobs, *sizes, shapes, tuple(arguments.models))
+    settings = Settings(
+        arguments.quick, arguments.n_jobs, *sizes, shapes, tuple(arguments.models), tuple(arguments.kinds)
+    )
     lines = [
         "# Honesty",
         "",

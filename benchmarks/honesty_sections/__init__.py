@@ -26,8 +26,8 @@ class Settings:
         Larger sets are left out of the sections on coverage and errors.
     shapes : tuple of (int, int)
         Rows and inputs in the section on coverage; all of its shapes if empty.
-    models : tuple of str
-        In the section on coverage; all of its models if empty.
+    models, kinds : tuple of str
+        In the section on coverage; all of its models and kinds of data if empty.
     """
 
     quick: bool = False
@@ -37,3 +37,4 @@ class Settings:
     most_rows: int = 10_000
     shapes: tuple[tuple[int, int], ...] = ()
     models: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()

@@ -174,4 +174,5 @@ def coverage(settings: Settings) -> Iterator[str]:
     asked = settings.shapes or SHAPES
     shapes = SHAPES[:1] if settings.quick else [shape for shape in asked if shape[0] <= settings.most_rows]
     sets = 2 if settings.quick else settings.sets
-    yield from table(KINDS, shapes, sets, settings.models or list(MODELS), settings.n_jobs or 1)
+    models, kinds = settings.models or tuple(MODELS), settings.kinds or KINDS
+    yield from table(kinds, shapes, sets, models, settings.n_jobs or 1)
