@@ -10,6 +10,7 @@ from spngp.gp import ExactGP
 from spngp.gp.optimisation import Block
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Constant, Matern, Parameter, Step
+from spngp.learning.averaging import with_steps
 from spngp.learning.settings import Alternative, learn_settings
 from spngp.learning.steps import cuts_of, moved, step_in, with_step
 
@@ -28,13 +29,21 @@ BASES = {
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
-@pytest.mark.parametrize("known", [False, True], ids=["learnt noise", "known variances"])
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        KnownVariances(np.linspace(0.0, 0.5, 24)),
+        KnownVariances(np.linspace(0.0, 0.5, 24), np.linspace(0.3, 1.0, 24)),
+        KnownVariances(None, np.linspace(0.3, 1.0, 24)),
+    ],
+    ids=["learnt noise", "known variances", "both", "shares"],
+)
 def test_gains_are_those_of_the_evidence(base, known):
     block = stepped()
     X = block.X.copy()
     X[:4, 1] = X[4, 1]  # equal values are not separated
-    variances = KnownVariances(np.linspace(0.0, 0.5, 24)) if known else None
-    block = Block(X, block.y, variances)
+    block = Block(X, block.y, known)
     cuts = cuts_of(base, block, [0, 1], variance=1.3)
     without = block.given_to(base).log_evidence
     total = []
@@ -62,6 +71,45 @@ def test_the_step_of_a_kernel_is_compared_with_itself_elsewhere():
         elsewhere = moved(gp, axis, at)
         gain = block.given_to(elsewhere).log_evidence - before
         assert cuts.gain_at(step_in(elsewhere)) - cuts.gain_at(step_in(gp)) == pytest.approx(gain, abs=1e-9)
+
+
+def test_inputs_without_any_probability_are_left_out():
+    block = stepped(60)
+    cuts = cuts_of(BASES["constant"], block, [0, 1])
+    assert cuts.plausible_inputs() == [0]
+    assert cuts.best()[0] == 0
+    assert {cuts.drawn(np.random.default_rng(seed))[0] for seed in range(20)} == {0}
+
+
+def test_what_cannot_be_inverted_is_not_cut(monkeypatch):
+    def singular(matrix):
+        raise np.linalg.LinAlgError("singular")
+
+    monkeypatch.setattr(np.linalg, "inv", singular)
+    block = stepped()
+    constant = BASES["constant"]
+    assert cuts_of(constant, block, [0, 1]) is None
+    assert with_steps([Alternative("Constant", constant, constant)], block, [0, 1]) == []
+    step = with_step(constant, 0, 0.2)
+    found = learn_settings(
+        [Alternative("constant", constant, constant), Alternative("step", step, step, steps_along=(0, 1))],
+        block,
+        np.random.default_rng(0),
+    )
+    assert {setting.label for setting in found.drawn} == {"constant"}
+
+
+def test_steps_are_proposed_alone_and_beside_a_curve():
+    block = stepped(40)
+    names = ("Constant", "Matern(1.5) (one length-scale)")
+    alternatives = [Alternative(name, gp, gp) for name, gp in zip(names, BASES.values(), strict=True)]
+    alone, beside = with_steps(alternatives, block, [0, 1])
+    assert (alone.label, beside.label) == ("Step", "Step + Matern(1.5) (one length-scale)")
+    low, high = block.X[block.X[:, 0] <= 0.2, 0].max(), block.X[block.X[:, 0] > 0.2, 0].min()
+    for own in (alone, beside):
+        assert step_in(own.prior).axis == 0
+        assert low <= step_in(own.prior).at < high
+    assert alone.weight + beside.weight == pytest.approx(2.0)
 
 
 def test_nothing_to_cut():
@@ -120,7 +168,8 @@ def test_codes_of_levels_are_not_cut():
     rng = np.random.default_rng(1)
     level = rng.integers(0, 4, 40)
     table = pd.DataFrame({"size": rng.uniform(size=40), "kind": np.array(list("abcd"))[level]})
-    model = SPNGPRegressor(random_state=0).fit(table, np.where(level > 1, 1.0, -1.0) + 0.1 * rng.standard_normal(40))
+    y = np.where(level > 1, 1.0, -1.0) + 3.0 * (table["size"] > 0.4) + 0.1 * rng.standard_normal(40)
+    model = SPNGPRegressor(random_state=0).fit(table, y)
     kernels = [leaf.kernel for leaf, _, _ in model.network_.responsibilities()]
     steps = [part for kernel in kernels for part in getattr(kernel, "parts", ()) if isinstance(part, Step)]
-    assert all(part.axis == 0 for part in steps)
+    assert {part.axis for part in steps} == {0}

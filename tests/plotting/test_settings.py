@@ -57,7 +57,11 @@ def test_a_sentence_tells_who_shares_a_region():
 def test_a_sentence_tells_where_a_step_is():
     steps = [{**RECORDS[i], "steps": [{"input": 0, "at": at}]} for i, at in enumerate((61.0, 62.5))]
     said = in_words([*steps, RECORDS[2]], ["load"], {}, units=["kg", ""])
-    assert "; 30 % for a step of load at 61 to 62.5 kg; length-scale" in said
+    assert "; 30 % for a step of load at 61 kg to 62.5 kg; length-scale" in said
+    years = [{**RECORDS[i], "steps": [{"input": 0, "at": at}]} for i, at in enumerate((1992.04, 2010.9))]
+    assert "; 30 % for a step of year at 1992 to 2010.9; " in in_words([*years, RECORDS[2]], ["year"], {})
+    one = [{**RECORDS[0], "steps": [{"input": 0, "at": 1992.04}]}]
+    assert "; 100 % for a step of year at 1992.04; " in in_words(one, ["year"], {})
 
 
 def test_parts_of_little_variance_have_no_say():

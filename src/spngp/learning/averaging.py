@@ -28,8 +28,8 @@ _MOST_ROWS = 1000  # of more, in any case
 _HARDLY_ANYTHING = 0.05  # nats per row that the tied kernels gain over a constant or a line
 _USUAL_NOISE = 0.2  # share of the output's variance, where the prior of the noise is centred
 _LINE_WEIGHT = 2.0  # prior weight of a line, relative to one for each kernel; a constant has as much as all others
-_HARDLY_ANY_ROWS = 20  # of fewer, a constant has more, in inverse proportion
 _STEP_WEIGHT = 2.0  # the same of steps, all together
+_HARDLY_ANY_ROWS = 20  # of fewer, a constant has more weight, in inverse proportion
 _ROWS_TO_PLACE = 150  # by which parameters are learnt while a step is sought
 
 
@@ -53,9 +53,9 @@ def averaged_experts(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.
         block = observed(tied.regions.rows, X, Y[:, k], plan.variances_of(k))
         if block[1].size < 2:
             continue
-        alternatives = alternatives_of(labels, starts, gps, simple_kernels(X.shape[1], levels_of(starts[0])))
+        levels = levels_of(starts[0])
+        alternatives = alternatives_of(labels, starts, gps, simple_kernels(X.shape[1], levels))
         if block[1].size <= _MANY_ROWS:
-            levels = levels_of(starts[0])
             numbers = [j for j in range(X.shape[1]) if not any(levels[j : j + 1])]  # codes of levels have no order
             alternatives = _balanced([*alternatives, *with_steps(alternatives, block, numbers)], block[1].size)
         else:
@@ -75,8 +75,6 @@ def with_steps(alternatives: Sequence[Alternative], block: Block, inputs: Sequen
 
     Where it is best at first hangs on what else explains the rows, so a curve also begins with the step found alone.
     """
-    if block.variances is not None and block.variances.shares is not None:
-        return []
     found: list[Alternative] = []
     some = evenly(block, _ROWS_TO_PLACE)
     curve = "Matern(1.5)" if block.X.shape[1] == 1 else "Matern(1.5) (one length-scale)"

@@ -8,6 +8,9 @@ brought to the maximum of its posterior, is weighed by Laplace's formula,
 and draws from p(θ | y, M) become its experts. A draw has the posterior weight p(M | y) / m, if M has m draws; so its
 prior weight in the network is that divided by its evidence. Given more rows, the exact update of the network weighs
 draws as importance sampling does.
+
+The place of a step is integrated out of the evidence. Its draws take θ with the step where it is most plausible, and
+then a place given θ and the rows.
 """
 
 from __future__ import annotations
@@ -77,8 +80,14 @@ class Alternative:
     steps_along: Sequence[int] = ()
 
     def cuts(self, theta: Array, block: Block) -> Cuts | None:
-        """Where its step may be, with these log-parameters; None without a step."""
+        """Where its step may be, with these log-parameters; None without a step, or if there is no inverse."""
         return cuts_of(self.prior.with_theta(theta), block, self.steps_along) if self.steps_along else None
+
+    def price(self, cuts: Cuts | None) -> float:
+        """Log evidence of a step anywhere, minus that of the step where it stands."""
+        if not self.steps_along:
+            return 0.0
+        return -np.inf if cuts is None else cuts.gain_anywhere - cuts.gain_at(step_in(self.prior))
 
 
 class Settings(NamedTuple):
@@ -121,7 +130,7 @@ def learn_settings(
 
     found = [setting for own in map_leaves(draws, range(len(peaks)), n_jobs) for setting in own]
     smooth = [peak.log_evidence for peak in peaks if not peak.own.steps_along]
-    least = log_evidences.max() - _HOPELESS  # those farther behind are not among the peaks
+    least = log_evidences.max() - _HOPELESS * _thinned(block)  # those farther behind are not among the peaks
     return Settings(found, float(logsumexp(log_evidences) - logsumexp([*smooth, least])))
 
 
@@ -142,8 +151,7 @@ def best_theta(own: Alternative, block: Block) -> Array:
 
 def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None) -> list[_Peak]:
     """Each alternative at the maximum of its posterior, but for those that some of the rows show to be hopeless."""
-    n_rows = block[1].size
-    step = -(-n_rows // _FEW_ROWS)
+    n_rows, step = block[1].size, _thinned(block)
     some = block.every(step)
 
     def of_some(own: Alternative) -> tuple[float, Array]:
@@ -152,8 +160,9 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
             z = _Posterior(own.prior, some).highest(own.found)
         with lent_memory():
             posterior = _Posterior(own.prior, block)
-            known = [z, posterior.starts(own.found)[-1]]
-            return max(((posterior.value(z), z) for z in known), key=lambda found: found[0])
+            known = [(posterior.value(z), z) for z in (z, posterior.starts(own.found)[-1])]
+            value, z = max(known, key=lambda found: found[0])
+            return value + own.price(own.cuts(posterior.theta(z), block)) if value > -np.inf else value, z
 
     def of_all(task: tuple[Alternative, Array]) -> _Peak:
         own, z = task
@@ -163,10 +172,9 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
                 z = posterior.climb(z, _FURTHER_EVALUATIONS)
             value = posterior.value(z)
             cuts = own.cuts(posterior.theta(z), block) if value > -np.inf else None
+            value += own.price(cuts)
             if cuts is not None:
-                value += cuts.gain_anywhere - cuts.gain_at(step_in(own.prior))
-                here = step_in(own.prior).axis
-                own = replace(own, steps_along=sorted({here, *cuts.plausible_inputs()}))
+                own = replace(own, steps_along=sorted({step_in(own.prior).axis, *cuts.plausible_inputs()}))
         with lent_memory():
             curvature = _Posterior(own.prior, some).curvature(z, n_rows / some[1].size)
         return _Peak.of(own, z, value, curvature)
@@ -175,6 +183,11 @@ def _peaks(alternatives: Sequence[Alternative], block: Block, n_jobs: int | None
     best = max(value for value, _ in found)
     hopeful = [(own, z) for own, (value, z) in zip(alternatives, found, strict=True) if value > best - _HOPELESS * step]
     return map_leaves(of_all, hopeful, n_jobs)
+
+
+def _thinned(block: Block) -> int:
+    """Every how many rows are those that show which alternatives are worth being learnt from all."""
+    return -(-block[1].size // _FEW_ROWS)
 
 
 class _Units:

@@ -104,6 +104,8 @@ def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 
     noise = np.full(y.size, gp.noise_variance)
     if known is not None and known.variances is not None:
         noise = noise + known.variances
+    if known is not None and known.shares is not None:
+        noise = noise / known.shares
     try:
         precision = np.linalg.inv(gp.kernel.gram(X) + np.diag(noise))
     except np.linalg.LinAlgError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ _KERNELS, _INPUTS = 4, 4  # named in a sentence
 _NO_EFFECT = 3.0  # length-scales longer than this many ranges of an input
 
 Number = Callable[[float], str]
+Place = Callable[[int, float, int], str]
 
 
 @dataclass(frozen=True)
@@ -108,12 +110,14 @@ def in_words(
     noise_factor: float = 1.0,
     units: Sequence[str] | None = None,
     coded: Container[int] = (),
+    place: Place | None = None,
 ) -> str:
     """Which settings of which kernels share a region, in a sentence.
 
     ``names`` says what to call each kernel. ``spans``, the range of each input, tells which length-scales are short.
     The noise is told times ``noise_factor``. ``units`` has those of the inputs, then that of the output. Length-scales
-    of ``coded`` inputs, which hold levels, are not told: they are no distances.
+    of ``coded`` inputs, which hold levels, are not told: they are no distances. ``place(i, value, digits)`` writes a
+    value of input i with its unit.
 
     Examples
     --------
@@ -155,13 +159,15 @@ def in_words(
     unit = [""] * (len(inputs) + 1) if units is None else units
     told += [f"length-scale of {inputs[i]} {ranges[i].text(number, unit[i])}" for i in shown]
     noise = _range(np.array([record["noise_std"] for record in records]), shares)
-    told = [*_steps(records, shares, inputs, number, unit), *told]
+
+    def plain(i: int, value: float, digits: int) -> str:
+        return f"{value:.{digits}g}" + (f" {unit[i]}" if unit[i] else "")
+
+    told = [*_steps(records, shares, inputs, place or plain), *told]
     return "; ".join([start, *told, f"noise ±{noise.scaled(noise_factor).text(number, unit[-1])}"])
 
 
-def _steps(
-    records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[str], number: Number, units: Sequence[str]
-) -> list[str]:
+def _steps(records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[str], place: Place) -> list[str]:
     """Where the settings say that there is a step, the likeliest input first."""
     found: dict[int, list[tuple[float, float]]] = {}
     for record, share in zip(records, shares, strict=True):
@@ -171,16 +177,26 @@ def _steps(
     for i, places in sorted(found.items(), key=lambda item: -sum(share for _, share in item[1])):
         at, weights = np.array(places).T
         if weights.sum() >= _STEP_TOLD:
-            where = _range(at, weights / weights.sum()).text(number, units[i])
+            found_at = _range(at, weights / weights.sum())
+            low, high = (place(i, value, _digits(found_at)) for value in (found_at.low, found_at.high))
+            where = low if low == high else f"{low} to {high}"
             told.append(f"{100 * min(weights.sum(), 1.0):.0f} % for a step of {inputs[i]} at {where}")
     return told
+
+
+def _digits(found: Range) -> int:
+    """So many that the ends of a range differ."""
+    size, width = max(abs(found.low), abs(found.high)), found.high - found.low
+    return min(12, max(3, math.ceil(math.log10(size / width)) + 2)) if 0 < width <= size else 3 if width else 6
 
 
 def shortest_scales(record: dict[str, Any], n_inputs: int) -> Array:
     """The shortest length-scale of each input among the parts of a kernel that count; infinite without any."""
     scales = np.full(n_inputs, np.inf)
     pairs = list(zip(record["identities"], record["parameters"].values(), strict=True))
-    variances = {tuple(identity["part"]): value for identity, value in pairs if identity["role"] == "variance"}
+    curves = {tuple(identity["part"]) for identity, _ in pairs if identity["role"] == "length_scale"}
+    sizes = {tuple(identity["part"]): value for identity, value in pairs if identity["role"] == "variance"}
+    variances = {part: value for part, value in sizes.items() if part in curves}  # steps and constants are not compared
     total = sum(variances.values())
     for identity, value in pairs:
         if identity["role"] != "length_scale":

@@ -28,7 +28,7 @@ _MEANINGS = {
 def meaning(label: str, n_parts: int = 0) -> str:
     """What functions a kernel describes, from its label; empty for one of the user's own.
 
-    ``n_parts`` is the number of its parts if there are more than the label says, found where residuals had structure.
+    ``n_parts`` is the number of its curves if there are more than the label says, found where residuals had structure.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def regions(
                 "evidence": number(region.log_evidence_per_row),
                 "noise": typical * region.noise_std,
                 "noiseText": f"±{_noise(model, output, typical * region.noise_std, unit)} for two rows in three",
-                "words": _sentence(region, inputs, names, np.ptp(X, axis=0), typical, of_inputs, coded),
+                "words": _sentence(region, inputs, names, np.ptp(X, axis=0), typical, of_inputs, coded, columns),
                 "kernels": [
                     _kernel(group, names, columns, spans, unit_inside, typical) for group in grouped(region.experts)
                 ],
@@ -125,8 +125,14 @@ def _sentence(
     typical: float,
     units: list[str],
     coded: set[int],
+    columns: list[Column],
 ) -> str:
-    told = in_words(region.experts, inputs, names, number3, spans, typical, units, coded)
+    by_input = {i: column for column in columns if not column.part for i in column.inputs[:1]}
+
+    def place(i: int, value: float, digits: int) -> str:
+        return by_input[i].quantity(value, digits) if i in by_input else number(value, digits)
+
+    told = in_words(region.experts, inputs, names, number3, spans, typical, units, coded, place)
     return told[:1].upper() + told[1:] + "."
 
 
@@ -134,7 +140,8 @@ def _kernel(
     group: Group, names: dict[str, str], columns: list[Column], spans: dict[int, float], unit: str, typical: float
 ) -> dict[str, Any]:
     settings = f", {counted(group.count, 'setting')}" if group.count > 1 else ""
-    explained = meaning(group.label, len({tuple(identity["part"]) for identity in group.identities}))
+    curves = {tuple(identity["part"]) for identity in group.identities if identity["role"] == "length_scale"}
+    explained = meaning(group.label, len(curves))
     return {
         "name": names[group.label],
         "summary": f"{names[group.label]}: {percent(group.share, 0)}{settings}",
