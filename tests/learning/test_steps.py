@@ -173,3 +173,11 @@ def test_codes_of_levels_are_not_cut():
     kernels = [leaf.kernel for leaf, _, _ in model.network_.responsibilities()]
     steps = [part for kernel in kernels for part in getattr(kernel, "parts", ()) if isinstance(part, Step)]
     assert {part.axis for part in steps} == {0}
+
+
+def test_rows_next_to_a_step_are_no_errors():
+    rng = np.random.default_rng([2, 300, 4])
+    X = rng.uniform(0.0, 1.0, (300, 3))
+    y = np.sin(6 * X[:, 1]) + 30.0 * (X[:, 0] > 0.9) + 0.1 * rng.standard_normal(300)
+    model = SPNGPRegressor(random_state=2).fit(X, y)
+    assert len(model.outliers_) == 0

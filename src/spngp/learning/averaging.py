@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -68,6 +69,11 @@ def averaged_experts(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.
         if drawn:
             experts[k] = Averaged([_expert(setting, len(drawn)) for setting in drawn], gain_of_steps)
     return experts
+
+
+def believes_in_steps(averaged: dict[int, Averaged]) -> bool:
+    """Whether a step is likelier than none, for one of the outputs."""
+    return any(own.gain_of_steps > math.log(2.0) for own in averaged.values())
 
 
 def with_steps(alternatives: Sequence[Alternative], block: Block, inputs: Sequence[int]) -> list[Alternative]:

@@ -13,7 +13,7 @@ from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array
 from spngp.gp.optimisation import Convergence
 from spngp.gp.row_weights import KnownVariances
-from spngp.learning.averaging import averaged_experts, put_in
+from spngp.learning.averaging import averaged_experts, believes_in_steps, put_in
 from spngp.learning.cutting import cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
 from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
@@ -60,7 +60,14 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             progress.stage("settings", 0)
         averaged = averaged_experts(tied, W, sound, plan, rng)
         if averaged:
-            experts, own = put_in(averaged, experts, tied, W, sound, plan), None
+            smooth, own = experts, None
+            experts = put_in(averaged, smooth, tied, W, sound, plan)
+            if own_noise is not None and believes_in_steps(averaged):
+                # rows next to a step look like errors to all who know of none
+                trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
+                own_noise, sound = np.where(trusted, np.nan, own_noise), np.where(trusted, Z, sound)
+                averaged = averaged_experts(tied, W, sound, plan, rng) if trusted.any() else averaged
+                experts = put_in(averaged, smooth, tied, W, sound, plan)
         score = partial(_score, X, sound)
         found = cut_if_better(tied, experts, W, sound, cutting, score, *working) if small else None
         if found is not None:
