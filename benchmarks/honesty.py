@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument(
         "--models", type=reporting.names, default=[], help="of coverage: default, scikit-learn, constant"
     )
-    parser.add_argument("--kinds", type=reporting.names, default=[], help="of coverage: gp, noise, step and so on")
+    parser.add_argument("--kinds", type=reporting.names, default=[], help="of data in coverage or errors")
     parser.add_argument("--n-jobs", type=int)
     parser.add_argument("--out", type=Path, help="write the tables to this file as well")
     arguments = parser.parse_args()

@@ -27,7 +27,7 @@ class Settings:
     shapes : tuple of (int, int)
         Rows and inputs in the section on coverage; all of its shapes if empty.
     models, kinds : tuple of str
-        In the section on coverage; all of its models and kinds of data if empty.
+        In the section on coverage, kinds also in that on errors; all models and kinds of data if empty.
     """
 
     quick: bool = False

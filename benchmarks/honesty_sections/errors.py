@@ -118,7 +118,7 @@ def errors(settings: Settings) -> Iterator[str]:
     rows: tuple[int, ...] = tuple(n for n in (300, 3000) if n <= settings.most_rows)
     if settings.quick:
         sizes, rows, seeds = SIZES[:1], (100,), range(1)
-    for kind in KINDS:
+    for kind in settings.kinds or KINDS:
         for n in rows:
             for how in ("at once", "by update"):
                 before = np.array([judged(sound(kind, n, seed), how, seed) for seed in seeds])
