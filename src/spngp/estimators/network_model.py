@@ -344,8 +344,7 @@ class NetworkModel(Regressor):
         """One plain record per expert: box, rows, kernel, parameters, noise, evidence and weight.
 
         All in the units of X and y. ``parameters`` are the kernel's, by name. ``identities`` has, in the same order,
-        what each parameter is: its role, its input, and its place in a sum or product of kernels. ``steps`` tells the
-        input and the position of each step in the kernel.
+        each one's role, input, and place in a sum or product of kernels; ``steps``, input and position of each step.
         """
         self._must_be_fitted()
         return present.records_of(self._learnt, self.n_jobs)

@@ -94,10 +94,6 @@ class Kernel(ABC):
     def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
         raise ValueError(f"{self!r} cannot be put into other units")
 
-    def shifted(self, input_means: Array) -> Kernel:
-        """The kernel of f(x − means), as far as it knows where it is: steps move, and all others stay as they are."""
-        return self
-
     def _scaled_by(self, factors: dict[str, float | Array]) -> Kernel:
         """The same formula with parameters multiplied: by one factor each, or by one per input."""
         arguments: dict[str, Any] = {}
@@ -278,10 +274,6 @@ class Combination(Kernel):
         """Raise an error unless the parameters fit d inputs."""
         for part in self.parts:
             part.check_inputs(d)
-
-    def shifted(self, input_means: Array) -> Kernel:
-        """Every part shifted."""
-        return type(self)([part.shifted(input_means) for part in self.parts])
 
     def _key(self) -> tuple[Any, ...]:
         return (type(self), *(part._key() for part in self.parts))

@@ -112,22 +112,26 @@ def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 
         return None
     alpha, sums = precision @ y, precision.sum(axis=1)
     found = []
-    for axis in inputs:
+    varying = [axis for axis in inputs if _ends(np.sort(X[:, axis])).size]
+    for axis in varying:
         order = np.argsort(X[:, axis], kind="stable")
         values = X[order, axis]
-        ends = np.arange(_FEWEST_ROWS, y.size - _FEWEST_ROWS + 1)  # numbers of rows below a cut
-        ends = ends[values[ends - 1] < values[ends]] if ends.size else ends
-        if not ends.size:
-            continue
+        ends = _ends(values)
         ordered = precision[np.ix_(order, order)]
         within = np.cumsum(2.0 * np.tril(ordered, -1).sum(axis=1) + np.diagonal(ordered))[ends - 1]
         below, across = np.cumsum(alpha[order])[ends - 1], np.cumsum(sums[order])[ends - 1]
         aligned = 0.5 * alpha.sum() - below  # s·C⁻¹y
         stretched = 1.0 + variance * np.maximum(0.25 * sums.sum() - across + within, 0.0)  # 1 + v s·C⁻¹s
         gains = 0.5 * (variance * aligned**2 / stretched - np.log(stretched))
-        prior = np.full(ends.size, -np.log(ends.size))
+        prior = np.full(ends.size, -np.log(len(varying) * ends.size))
         found.append((np.full(ends.size, axis), values[ends - 1], values[ends], prior, gains))
     if not found:
         return None
     cuts = Cuts(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-    return cuts._replace(log_priors=cuts.log_priors - np.log(len(found))) if np.isfinite(cuts.gains).all() else None
+    return cuts if np.isfinite(cuts.gains).all() else None
+
+
+def _ends(values: Array) -> Indices:
+    """Numbers of rows below each cut of ascending values: between different ones, with some rows on either side."""
+    ends = np.arange(_FEWEST_ROWS, values.size - _FEWEST_ROWS + 1)
+    return ends[values[ends - 1] < values[ends]] if ends.size else ends

@@ -12,6 +12,7 @@ from spngp._support.wording import counted
 from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Kernel, Parameter
+from spngp.kernels.step import shifted
 from spngp.network.node import Node
 from spngp.network.units import Units
 from spngp.noise import GAUSSIAN, NoiseShape
@@ -88,7 +89,7 @@ class Leaf(Node):
         """Covariance function, in the units of X and y."""
         if self.units is None:
             return self.gp.kernel
-        return self.gp.kernel.rescaled(self.units.inputs.scale, self._scale).shifted(self.units.inputs.mean)
+        return shifted(self.gp.kernel.rescaled(self.units.inputs.scale, self._scale), self.units.inputs.mean)
 
     @property
     def noise_variance(self) -> float:
