@@ -59,7 +59,7 @@ def test_a_sentence_tells_where_a_step_is():
     said = in_words([*steps, RECORDS[2]], ["load"], {}, units=["kg", ""])
     assert "; 30 % for a step of load at 61 kg to 62.5 kg; length-scale" in said
     years = [{**RECORDS[i], "steps": [{"input": 0, "at": at}]} for i, at in enumerate((1992.04, 2010.9))]
-    assert "; 30 % for a step of year at 1992 to 2010.9; " in in_words([*years, RECORDS[2]], ["year"], {})
+    assert "; 30 % for a step of year at 1992 to 2011; " in in_words([*years, RECORDS[2]], ["year"], {})
     one = [{**RECORDS[0], "steps": [{"input": 0, "at": 1992.04}]}]
     assert "; 100 % for a step of year at 1992.04; " in in_words(one, ["year"], {})
 

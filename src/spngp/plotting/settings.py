@@ -187,7 +187,7 @@ def _steps(records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[st
 def _digits(found: Range) -> int:
     """So many that the ends of a range differ."""
     size, width = max(abs(found.low), abs(found.high)), found.high - found.low
-    return min(12, max(3, math.ceil(math.log10(size / width)) + 2)) if 0 < width <= size else 3 if width else 6
+    return min(12, max(3, math.ceil(math.log10(size / width)) + 1)) if 0 < width <= size else 3 if width else 6
 
 
 def shortest_scales(record: dict[str, Any], n_inputs: int) -> Array:
