@@ -65,9 +65,10 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
             if own_noise is not None and believes_in_steps(averaged):
                 # rows next to a step look like errors to all who know of none
                 trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
-                own_noise, sound = np.where(trusted, np.nan, own_noise), np.where(trusted, Z, sound)
-                averaged = averaged_experts(tied, W, sound, plan, rng) if trusted.any() else averaged
-                experts = put_in(averaged, smooth, tied, W, sound, plan)
+                if trusted.any():
+                    own_noise, sound = np.where(trusted, np.nan, own_noise), np.where(trusted, Z, sound)
+                    averaged = averaged_experts(tied, W, sound, plan, rng)
+                    experts = put_in(averaged, smooth, tied, W, sound, plan)
         score = partial(_score, X, sound)
         found = cut_if_better(tied, experts, W, sound, cutting, score, *working) if small else None
         if found is not None:
