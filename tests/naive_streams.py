@@ -65,7 +65,9 @@ class Naive:
     def predicted(self, x, leaf, box, weight):
         own = box.contains(self.W)
         region = self.regions[box]
-        seen = own | region.reach.sees(box, self.W, self.living.base.scales) if weight >= 0.01 else own
+        seen = own.copy()
+        if weight >= 0.01:
+            seen[region.reach.sees(box, self.W, self.living.base.scales)] = True
         rows = self.observed(leaf, seen)
         kernel = leaf.gp.kernel
         mean, variance = 0.0, float(kernel.gram(x[np.newaxis])[0, 0])

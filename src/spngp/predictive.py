@@ -145,10 +145,10 @@ class GaussianMixture:
         if not (np.abs(total - 1.0) <= 1e-6).all():
             worst = total.flat[np.argmax(np.abs(total - 1.0))]
             raise ValueError(f"log_weights must be those of weights that sum to 1, got a sum of {worst:g}")
-        for name in ("means", "variances"):
-            bad = ~np.isfinite(getattr(self, name)) & (self.log_weights > -np.inf)
-            if bad.any():
-                raise ValueError(f"{name} must be finite where they are used, got {getattr(self, name)[bad][0]}")
+        for name, values in (("means", self.means), ("variances", self.variances)):
+            finite = np.isfinite(values)
+            if not finite.all() and (bad := ~finite & (self.log_weights > -np.inf)).any():
+                raise ValueError(f"{name} must be finite where they are used, got {values[bad][0]}")
 
     @property
     def n_components(self) -> int:

@@ -233,7 +233,7 @@ def test_context_rows_are_the_nearest_outside_the_box_in_the_metric(share, max_l
         np.testing.assert_allclose(np.sort(distance[found]), np.sort(distance)[: found.size], rtol=1e-12)
         # the reach is a rule for each row alone, and says the same
         seen = context.reach(region.box).sees(region.box, X, scales)
-        assert set(np.flatnonzero(seen)) == set(found) | set(region.rows)
+        assert set(seen) == set(found) | set(region.rows)
 
 
 def test_the_whole_space_has_no_context():
@@ -299,4 +299,4 @@ def test_a_reach_sees_the_same_rows_compiled_or_not(key, grid, monkeypatch):
         with monkeypatch.context() as without:
             without.setattr(compiled, "library", None)
             np.testing.assert_array_equal(seen, reach.sees(box, W, scales))
-        assert (seen[box.contains(W)]).all()
+        assert set(np.flatnonzero(box.contains(W))) <= set(seen.tolist())

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 3  # of the functions' arguments; the same number is in native.c
+_VERSION = 4  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS),
@@ -25,10 +25,12 @@ _ARGUMENTS = {
     "near_box": (_ADDRESS, *[_COUNT] * 3, *[_ADDRESS] * 3, _NUMBER, _ADDRESS),
     "solve_one": (_ADDRESS, *[_COUNT] * 2, _ADDRESS),
     "solve_two": (_ADDRESS, *[_COUNT] * 2, *[_ADDRESS] * 2),
+    "grow": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, _COUNT, *[_ADDRESS] * 4, *[_COUNT] * 2, *[_ADDRESS] * 4),
     "solve_transposed": (_ADDRESS, *[_COUNT] * 2, _ADDRESS, _COUNT),
     "invert": (_ADDRESS, _ADDRESS, *[_COUNT] * 3),
     "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, _NUMBER, _ADDRESS),
 }
+_COUNTING = ("near_box", "grow", "evidence")  # those that return a number
 
 # Numbers of the formulas, as in native.c.
 SQUARED_EXPONENTIAL = 0
@@ -48,6 +50,7 @@ class Library(NamedTuple):
     near_box: Callable[..., int]
     solve_one: Callable[..., None]
     solve_two: Callable[..., None]
+    grow: Callable[..., int]
     solve_transposed: Callable[..., None]
     invert: Callable[..., None]
     evidence: Callable[..., int]
@@ -72,7 +75,7 @@ def _load() -> Library | None:
         )
         return None
     for name, function in functions.items():
-        function.argtypes, function.restype = _ARGUMENTS[name], _COUNT if name in ("near_box", "evidence") else None
+        function.argtypes, function.restype = _ARGUMENTS[name], _COUNT if name in _COUNTING else None
     library = Library(**functions)
     return library if _can_compute(library) else None
 

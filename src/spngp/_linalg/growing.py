@@ -6,8 +6,8 @@ every number once, by matrix products. Versions of a factor share slabs: an olde
 
 from __future__ import annotations
 
-import math
 import threading
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,13 @@ def _restored(start: int, filled: int, array: Array) -> _Slab:
     slab = _Slab(start, array.shape[0])
     slab.array[:], slab.filled = array, filled
     return slab
+
+
+class AddressedKernel(NamedTuple):
+    """A kernel as the compiled library takes it: where its formulas and their parameters are."""
+
+    formulas: tuple[int, int]  # how many, and where
+    parameters: tuple[int | None, ...]  # number of inputs; where scales, logs of variances and caps are
 
 
 class GrowingFactor:
@@ -201,29 +208,27 @@ class GrowingFactor:
             raise _not_positive_definite(n)
         return self._followed_by(below.T, triangle), triangle
 
-    def followed_by_row(self, row: Array, pivot: float, diagonal: float) -> tuple[GrowingFactor, float]:
-        """With one more row, L⁻¹ of its covariances with the others; and the last number of that row of the factor.
+    def grown(
+        self, kernel: AddressedKernel, rows: Array, asked: Array, noise: Array, z: Array
+    ) -> tuple[GrowingFactor, float, Array]:
+        """With further rows, and what follows for others, in one call of the compiled library.
 
-        ``pivot`` is what the others leave unexplained of ``diagonal``, the variance of the new row.
+        ``rows`` are all rows, the further ones last; ``asked`` are the further ones and then those that are asked
+        about, few in all. ``z`` is L⁻¹y followed by the outputs of the further rows, which are replaced by their
+        innovations; ``noise`` are variances of theirs. All in the order of C.
+
+        Returns the factor, the log evidence of the further outputs given those before but for its constant, and an
+        array of shape (2, rows asked about): means, and the variances that are explained.
         """
-        n = self.n + 1
-        if not pivot > n * _EPSILON * diagonal:
+        assert compiled.library is not None
+        n, q, m = rows.shape[0], asked.shape[0], rows.shape[0] - self.n
+        out, told = np.empty((q, n)), np.empty(1 + 2 * (q - m))
+        given = (rows.ctypes.data, n, asked.ctypes.data, q)
+        results = (noise.ctypes.data, z.ctypes.data, out.ctypes.data, told.ctypes.data)
+        if compiled.library.grow(*kernel.formulas, *given, *kernel.parameters, *self._where(), m, *results):
             raise _not_positive_definite(n)
-        root = math.sqrt(pivot)
-        if not self._slabs:
-            return self._followed_by(row[np.newaxis], np.array([[root]])), root
-        slab = self._slabs[-1]
-        used = self.n - slab.start
-        with _CLAIM:
-            free = slab.filled == used < slab.array.shape[0]
-            if free:
-                slab.filled = used + 1
-        if not free:
-            return self._followed_by(row[np.newaxis], np.array([[root]])), root
-        place = slab.array[used]
-        place[: self.n] = row
-        place[self.n] = root
-        return GrowingFactor(self._slabs, n, self._places), root
+        factor = self._followed_by(out[:m, : self.n], out[:m, self.n :]) if m else self
+        return factor, float(told[0]), told[1:].reshape(2, -1)
 
     def _followed_by(self, below: Array, triangle: Array) -> GrowingFactor:
         """With these rows at the end."""

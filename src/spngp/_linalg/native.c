@@ -36,7 +36,7 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 3; }
+EXPORTED int64_t version(void) { return 4; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
@@ -334,13 +334,14 @@ FOR_EACH_PROCESSOR EXPORTED void sum_of_parts(int64_t n_parts, const int64_t *fo
 }
 
 /* Which of n rows of d inputs lie within about a distance of a box: positions of those whose squared distance, in units of
- * the scales, is at most `most`, and a little beyond, so that rounding leaves none out. The box has a low and a high side
- * along each of n_sides axes. Returns the number of rows found. */
+ * the scales, is at most `most`, and a little beyond, so that rounding leaves none out. Where rounding could decide, a
+ * position i is told as -1 - i. The box has a low and a high side along each of n_sides axes. Returns the number of rows
+ * found. */
 FOR_EACH_PROCESSOR EXPORTED int64_t near_box(const double *W, int64_t n, int64_t d, int64_t n_sides,
                                              const int64_t *axes, const double *sides, const double *scales,
                                              double most, int64_t *found)
 {
-    const double limit = (most > 0.0 ? most : 0.0) * (1.0 + 1e-9);
+    const double limit = (most > 0.0 ? most : 0.0) * (1.0 + 1e-9), clear = most > 0.0 ? most * (1.0 - 1e-9) : -1.0;
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
         const double *row = W + i * d;
@@ -352,7 +353,7 @@ FOR_EACH_PROCESSOR EXPORTED int64_t near_box(const double *W, int64_t n, int64_t
             squared += gap * gap;
         }
         if (squared <= limit)
-            found[count++] = i;
+            found[count++] = squared <= clear ? i : -1 - i;
     }
     return count;
 }
@@ -397,6 +398,56 @@ FOR_EACH_PROCESSOR EXPORTED void solve_two(const struct slab *slabs, int64_t n_s
             a[i] = (a[i] - of_a) / row[i];
             b[i] = (b[i] - of_b) / row[i];
         }
+}
+
+INLINED double product(const double *restrict a, const double *restrict b, int64_t n)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* A GP is given m further rows and asked about others: B has these q rows, the further ones first. A has all n rows that it
+ * is given, the further ones last; the triangle is that of the rows before them, and z what it makes of their outputs,
+ * followed by the outputs of the further rows, which are replaced by their innovations.
+ *
+ * out (q x n) becomes, for the further rows, their rows of the factor, up to the diagonal, and for the others the factor's
+ * inverse times their covariances. told becomes the log evidence of the further outputs given those before, but for the
+ * constant; then for each row asked about the mean and the variance that is explained. Returns whether what the rows before
+ * leave unexplained of a further row is no more than a rounding error; then nothing else holds. */
+FOR_EACH_PROCESSOR EXPORTED int64_t grow(int64_t n_parts, const int64_t *formulas, const double *A, int64_t n,
+                                         const double *B, int64_t q, int64_t d, const double *scales,
+                                         const double *log_variances, const double *caps, const struct slab *slabs,
+                                         int64_t n_slabs, int64_t m, const double *noise, double *z, double *out,
+                                         double *told)
+{
+    const int64_t before = n - m;
+    sum_of_parts(n_parts, formulas, A, n, B, q, d, scales, log_variances, caps, out);
+    for (int64_t j = 0; j < q; j += 2)
+        if (j + 1 < q)
+            solve_two(slabs, n_slabs, before, out + j * n, out + (j + 1) * n);
+        else
+            solve_one(slabs, n_slabs, before, out + j * n);
+    told[0] = 0.0;
+    for (int64_t i = 0; i < m; i++) {
+        const int64_t end = before + i;
+        double *row = out + i * n;
+        const double diagonal = row[end] + noise[i], pivot = diagonal - product(row, row, end);
+        if (!(pivot > (double)n * DBL_EPSILON * diagonal))
+            return 1;
+        row[end] = sqrt(pivot);
+        for (int64_t j = i + 1; j < q; j++)
+            out[j * n + end] = (out[j * n + end] - product(row, out + j * n, end)) / row[end];
+        z[end] = (z[end] - product(row, z, end)) / row[end];
+        told[0] -= 0.5 * z[end] * z[end] + log(row[end]);
+    }
+    for (int64_t j = m; j < q; j++) {
+        told[1 + j - m] = product(out + j * n, z, n);
+        told[1 + q - m + j - m] = product(out + j * n, out + j * n, n);
+    }
+    return 0;
 }
 
 /* a <- L^-T a from its entry `first` on; those before it stay */

@@ -162,6 +162,8 @@ def check_inputs(X: Array, units: Units) -> None:
     """Raise an error if the distance of an input from the rows learnt from overflows."""
     with np.errstate(over="ignore"):
         Z = units.inputs.apply(X)
+    if np.isfinite(Z).all():
+        return
     too_far = ~np.isfinite(Z) & ~np.isnan(X)  # a missing input is no distance
     if too_far.any():
         i, j = np.argwhere(too_far)[0]

@@ -22,7 +22,7 @@ from spngp.gp.evidence import LOG_2PI
 from spngp.gp.exact import ExactGP
 from spngp.gp.prior import overflow_is_checked
 from spngp.gp.row_weights import Repeats
-from spngp.kernels.compiled_sum import covariances_with_few
+from spngp.kernels.compiled_sum import FewColumns, covariances_with_few
 
 _REBUILT_BEYOND = 0.1  # share of the rows: if more are taken out, factoring anew is faster
 _REBUILT_UP_TO = 300  # rows: factoring so few anew is faster
@@ -47,6 +47,8 @@ class GrowingGP:
         L⁻¹y, the innovations.
     covariances : callable
         Those of the kernel, between two sets of rows.
+    log_evidence : float
+        log p(y | X) of all rows.
     jitter : float
         Added to the diagonal so that the factor exists; usually zero.
     """
@@ -58,6 +60,7 @@ class GrowingGP:
     factor: GrowingFactor
     z: Array
     covariances: Callable[[Array, Array], Array] = field(repr=False)
+    log_evidence: float
     jitter: float = 0.0
 
     @staticmethod
@@ -65,7 +68,7 @@ class GrowingGP:
         """The GP given rows, factored at once."""
         n, covariances = y.size, covariances_with_few(prior.kernel, X.shape[1])
         if n == 0:
-            return GrowingGP(prior, X, y, noise, GrowingFactor(), y, covariances)
+            return GrowingGP(prior, X, y, noise, GrowingFactor(), y, covariances, 0.0)
         with overflow_is_checked():
             L = Square.scratch(n)
             try:
@@ -76,7 +79,7 @@ class GrowingGP:
                 ) from None
             z = y.copy()
             L.solve(z)
-        return GrowingGP(prior, X, y, noise, GrowingFactor.of(L.array), z, covariances, jitter)
+        return _factored(prior, X, y, noise, GrowingFactor.of(L.array), z, covariances, jitter)
 
     @staticmethod
     def thawed(gp: ExactGP) -> GrowingGP | None:
@@ -87,118 +90,67 @@ class GrowingGP:
         gp._L.solve(z)
         prior = gp.with_kernel(gp.kernel)
         covariances = covariances_with_few(gp.kernel, gp._X.shape[1])
-        return GrowingGP(prior, gp._X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
+        return _factored(prior, gp._X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return self.y.size
 
-    @property
-    def log_evidence(self) -> float:
-        """log p(y | X) of all rows."""
-        if not self.n:
-            return 0.0
-        return float(-0.5 * self.z @ self.z - np.log(self.factor.diagonal).sum() - 0.5 * self.n * LOG_2PI)
-
-    def given(self, X: Array, y: Array, noise: Array) -> tuple[GrowingGP, Array, Array]:
-        """With further rows; and for each its innovation and the standard deviation it is measured in, in order."""
-        if not y.size:
-            return self, y, y
-        if y.size == 1:
-            gp = self._with_one(X, y, noise)[0]
-            return gp, gp.z[self.n :], gp.factor.last_diagonal(1)
-        rows = np.concatenate([self.X, X])
-        try:
-            with overflow_is_checked():
-                cross = np.ascontiguousarray(self.covariances(rows, X).T)
-            below, gram = cross[: self.n], cross[self.n :]
-            self.factor.solve(below)
-            gp, triangle = self._with_solved(below, gram, rows, y, noise)
-        except NotPositiveDefiniteError:  # jitter depends on all rows
-            gp = self._anew(rows, y, noise)
-            return gp, gp.z[self.n :], gp.factor.diagonal[self.n :]
-        return gp, gp.z[self.n :], triangle.diagonal()
+    def given(self, X: Array, y: Array, noise: Array) -> GrowingGP:
+        """With further rows."""
+        return self._given(X, y, noise, X[:0])[0] if y.size else self
 
     def given_and_predicting(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
         """With further rows, and mean and variance of the latent function at others: the factor is read once."""
-        m = y.size
-        if not m or not self.n or at.shape[0] > _ROWS_AT_ONCE:
-            gp = self.given(X, y, noise)[0]
+        if at.shape[0] > _ROWS_AT_ONCE:
+            gp = self.given(X, y, noise)
             return gp, *gp.predict(at)
-        if m == 1 and at.shape[0] == 1:
-            gp, moments = self._with_one(X, y, noise, at)
-            return gp, *(gp.predict(at) if moments is None else self._checked(*moments))
-        rows = np.concatenate([self.X, X])
-        try:
-            with overflow_is_checked():
-                cross = np.ascontiguousarray(self.covariances(rows, np.concatenate([X, at])).T)
-                variance = self.prior.kernel.variances(at)
-            gram, between = cross[self.n :, :m], cross[self.n :, m:]
-            cross = cross[: self.n]
-            self.factor.solve(cross)
-            below, solved = cross[:, :m], cross[:, m:]
-            gp, triangle = self._with_solved(below, gram, rows, y, noise)
-        except NotPositiveDefiniteError:
-            gp = self._anew(rows, y, noise)
-            return gp, *gp.predict(at)
-        last = np.asarray(np.linalg.solve(triangle, between - below.T @ solved))
-        mean = self.z @ solved + gp.z[self.n :] @ last
-        variance -= np.einsum("ij,ij->j", solved, solved) + np.einsum("ij,ij->j", last, last)
-        return gp, *self._checked(mean, variance)
-
-    def _with_one(
-        self, X: Array, y: Array, noise: Array, at: Array | None = None
-    ) -> tuple[GrowingGP, tuple[Array, Array] | None]:
-        """With one further row, and mean and variance at another, if any: the same steps with numbers for matrices.
-
-        No mean and variance if all rows had to be factored anew.
-        """
-        rows, n, joined = np.concatenate([self.X, X]), self.n, np.concatenate
         with overflow_is_checked():
-            cross = self.covariances(rows, X if at is None else joined([X, at]))
-        below = cross[0, :n]
-        self.factor.solve_rows(cross)
-        diagonal = float(cross[0, n]) + float(noise[0])
+            gp, mean, explained = self._given(X, y, noise, at)
+            return gp, *self._checked(mean, self._variances(at) - explained)
+
+    def _given(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
+        """With further rows; and at others the mean, and the variance that is explained."""
+        joined, covariances = np.concatenate, self.covariances
+        rows, asked = joined([self.X, X]), joined([X, at])
         try:
-            if self.jitter:
+            if self.jitter:  # it depends on all rows
                 raise NotPositiveDefiniteError
-            factor, root = self.factor.followed_by_row(below, diagonal - float(below @ below), diagonal)
+            if isinstance(covariances, FewColumns) and covariances.takes(rows, asked):
+                z = joined([self.z, y])
+                factor, gain, (mean, explained) = self.factor.grown(covariances.addressed, rows, asked, noise, z)
+            else:
+                factor, gain, z, mean, explained = self._grown(rows, asked, y, noise)
         except NotPositiveDefiniteError:
-            return self._anew(rows, y, noise), None
-        innovation = (float(y[0]) - float(self.z @ below)) / root
-        z = joined([self.z, [innovation]])
-        given = (joined([self.y, y]), joined([self.noise, noise]))
-        gp = GrowingGP(self.prior, rows, *given, factor, z, self.covariances)
-        if at is None:
-            return gp, None
-        solved = cross[1, :n]
-        last = (float(cross[1, n]) - float(below @ solved)) / root
-        mean = float(self.z @ solved) + innovation * last
-        return gp, (np.array([mean]), self.prior.kernel.variances(at) - float(solved @ solved) - last * last)
+            gp = GrowingGP.of(self.prior, rows, joined([self.y, y]), joined([self.noise, noise]))
+            return gp, *gp._asked(at)
+        outputs = (joined([self.y, y]), joined([self.noise, noise]))
+        log_evidence = self.log_evidence + gain - 0.5 * y.size * LOG_2PI
+        return GrowingGP(self.prior, rows, *outputs, factor, z, covariances, log_evidence), mean, explained
 
-    def _anew(self, rows: Array, y: Array, noise: Array) -> GrowingGP:
-        """With further rows, factored at once; ``rows`` are all inputs, the further ones last."""
-        joined = np.concatenate
-        return GrowingGP.of(self.prior, rows, joined([self.y, y]), joined([self.noise, noise]))
-
-    def _with_solved(self, below: Array, gram: Array, rows: Array, y: Array, noise: Array) -> tuple[GrowingGP, Array]:
-        """With further rows, given L⁻¹k(X, ·) and the covariances of these; and the new triangle at the diagonal.
-
-        ``rows`` are all inputs, the further ones last.
-        """
-        if self.jitter:
-            raise NotPositiveDefiniteError
+    def _grown(
+        self, rows: Array, asked: Array, y: Array, noise: Array
+    ) -> tuple[GrowingFactor, float, Array, Array, Array]:
+        """As :meth:`GrowingFactor.grown`, and L⁻¹y of all rows: by matrix products."""
+        n, m = self.n, y.size
+        with overflow_is_checked():
+            cross = np.ascontiguousarray(self.covariances(rows, asked).T)
+        gram, between = cross[n:, :m], cross[n:, m:]
+        self.factor.solve(cross[:n])
+        below, solved = cross[:n, :m], cross[:n, m:]
         factor, triangle = self.factor.extended_by(below, gram + np.diag(noise))
-        z = np.linalg.solve(triangle, y - self.z @ below)
-        joined = np.concatenate
-        given = (joined([self.y, y]), joined([self.noise, noise]))
-        return GrowingGP(self.prior, rows, *given, factor, joined([self.z, z]), self.covariances), triangle
+        new = np.linalg.solve(triangle, y - self.z @ below)
+        last = np.asarray(np.linalg.solve(triangle, between - below.T @ solved))
+        gain = -0.5 * float(new @ new) - float(np.log(triangle.diagonal()).sum())
+        mean = self.z @ solved + new @ last
+        explained = np.einsum("ij,ij->j", solved, solved) + np.einsum("ij,ij->j", last, last)
+        return factor, gain, np.concatenate([self.z, new]), mean, explained
 
     def leading(self, n: int) -> GrowingGP:
         """Given its first n rows alone, in the same memory; not for a GP with jitter."""
         start = (self.X[:n], self.y[:n], self.noise[:n], self.factor.leading(n), self.z[:n])
-        return GrowingGP(self.prior, *start, self.covariances)
+        return _factored(self.prior, *start, self.covariances)
 
     def without(self, gone: Indices) -> GrowingGP:
         """Without the rows at these positions, exactly."""
@@ -212,19 +164,28 @@ class GrowingGP:
         factor = self.factor.without(gone)
         z = y[:, np.newaxis].copy()
         factor.solve(z)
-        return GrowingGP(self.prior, X, y, noise, factor, z[:, 0], self.covariances)
+        return _factored(self.prior, X, y, noise, factor, z[:, 0], self.covariances)
 
     def predict(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent function at each row."""
         with overflow_is_checked():
-            mean, variance = np.zeros(X.shape[0]), self.prior.kernel.variances(X)
-            for start in range(0, X.shape[0] if self.n else 0, _ROWS_AT_ONCE):
-                batch = slice(start, start + _ROWS_AT_ONCE)
-                cross = self.covariances(self.X, X[batch])
-                self.factor.solve_rows(cross)
-                mean[batch] = cross @ self.z
-                variance[batch] -= np.einsum("ij,ij->i", cross, cross)
-        return self._checked(mean, variance)
+            parts = [self._asked(X[i : i + _ROWS_AT_ONCE]) for i in range(0, X.shape[0], _ROWS_AT_ONCE)]
+            mean, explained = parts[0] if len(parts) == 1 else np.concatenate([np.empty((2, 0)), *parts], axis=1)
+            return self._checked(mean, self._variances(X) - explained)
+
+    def _asked(self, at: Array) -> tuple[Array, Array]:
+        """The mean at each row, and the variance that is explained."""
+        covariances = self.covariances
+        if isinstance(covariances, FewColumns) and covariances.takes(self.X, at):
+            _, _, (mean, explained) = self.factor.grown(covariances.addressed, self.X, at, at[:0], self.z)
+            return mean, explained
+        cross = covariances(self.X, at)
+        self.factor.solve_rows(cross)
+        return cross @ self.z, np.einsum("ij,ij->i", cross, cross)
+
+    def _variances(self, X: Array) -> Array:
+        few = self.covariances
+        return np.full(X.shape[0], few.variance) if isinstance(few, FewColumns) else self.prior.kernel.variances(X)
 
     def _checked(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
@@ -258,6 +219,21 @@ class GrowingGP:
         gp._repeats = None if (own_weights == 1.0).all() else Repeats.of(own_weights)
         gp._context_weights = None if (context_weights == 1.0).all() else context_weights
         return gp
+
+
+def _factored(
+    prior: ExactGP,
+    X: Array,
+    y: Array,
+    noise: Array,
+    factor: GrowingFactor,
+    z: Array,
+    covariances: Callable[[Array, Array], Array],
+    jitter: float = 0.0,
+) -> GrowingGP:
+    """The GP of a factor and L⁻¹y, with its evidence."""
+    log_evidence = float(-0.5 * z @ z - np.log(factor.diagonal).sum() - 0.5 * y.size * LOG_2PI)
+    return GrowingGP(prior, X, y, noise, factor, z, covariances, log_evidence, jitter)
 
 
 def known_variances_of(gp: ExactGP) -> Array | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spngp._linalg import compiled
+from spngp._linalg.growing import AddressedKernel
 from spngp._support.types import Array, Indices
 from spngp.kernels import level_codes
 from spngp.kernels.base import Kernel, KernelSum
@@ -84,6 +85,12 @@ class FewColumns:
 
     For single rows that come to a GP, or are predicted by it: :meth:`Kernel.covariances` prepares features of all rows
     for every part, which takes longer than the rest.
+
+    Attributes
+    ----------
+    addressed : AddressedKernel
+    variance : float
+        Prior variance at every row.
     """
 
     def __init__(
@@ -100,7 +107,8 @@ class FewColumns:
         variances = np.array([math.log(part.variance) for part in parts])
         self._arrays = (numbers, scales, variances, caps)  # they stay, so that their addresses do
         first, *others = (None if array is None else array.ctypes.data for array in self._arrays)
-        self._first, self._last = (numbers.size, first), tuple(others)
+        self.addressed = AddressedKernel((numbers.size, first or 0), (d, *others))
+        self.variance = sum(part.variance for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return covariances_with_few, (self._kernel, self._d)
@@ -108,13 +116,17 @@ class FewColumns:
     def __call__(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets, shape (rows of X2, rows of X1), in the order of C."""
         n1, n2 = X1.shape[0], X2.shape[0]
-        in_order = X1.flags.c_contiguous and X2.flags.c_contiguous
-        if not (compiled.library and in_order and X1.shape[1] == X2.shape[1] == self._d and 0 < n2 <= _FEW_ROWS and n1):
+        if not (compiled.library and self.takes(X1, X2) and n2 and n1):
             return np.ascontiguousarray(self._kernel.covariances(X1, X2).T)
         out = np.empty((n2, n1))
-        rows = (X1.ctypes.data, n1, X2.ctypes.data, n2, self._d)
-        compiled.library.sum_of_parts(*self._first, *rows, *self._last, out.ctypes.data)
+        rows = (X1.ctypes.data, n1, X2.ctypes.data, n2)
+        compiled.library.sum_of_parts(*self.addressed.formulas, *rows, *self.addressed.parameters, out.ctypes.data)
         return out
+
+    def takes(self, X1: Array, X2: Array) -> bool:
+        """Whether the library takes these rows as they are."""
+        in_order = X1.flags.c_contiguous and X2.flags.c_contiguous
+        return in_order and X1.shape[1] == X2.shape[1] == self._d and X2.shape[0] <= _FEW_ROWS
 
 
 def covariances_with_few(kernel: Kernel, d: int) -> Callable[[Array, Array], Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,24 @@ def default_kernels(
         Most rows that may be one region.
     """
 
+    kernels = _default_kernels(d, levels)
+    return list(kernels if n_rows > whole_size else kernels[:-1])
+
+
+@lru_cache(maxsize=16)  # regions that are learnt again, one after the other, ask for the same
+def _default_kernels(d: int, levels: tuple[int, ...]) -> tuple[Kernel, ...]:
+    """The two sums, and last the rough kernel."""
+
     def variance(value: float) -> Parameter:
         return Parameter(value, VARIANCE_BOUNDS)
 
     slow = _length_scale(d, 2.0, levels, SLOW_OF_LEVELS)
     fast = _length_scale(d, 0.7, levels, FAST_OF_LEVELS)
-    sums = [
+    return (
         SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
         Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
-    ]
-    return [*sums, Matern(0.5, slow, variance(1.0), levels)] if n_rows > whole_size else sums
+        Matern(0.5, slow, variance(1.0), levels),
+    )
 
 
 def simple_kernels(d: int, levels: tuple[int, ...] = ()) -> list[tuple[str, Kernel]]:

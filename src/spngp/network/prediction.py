@@ -169,9 +169,14 @@ def gathered(
     ``rows``, ``columns``, ``log_weights`` and ``shape`` are those of :class:`Routed`, ``noise`` is the variance and the
     shape of each leaf's noise, and ``predict(i)`` gives mean and latent variance of leaf i at its rows.
     """
+    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(noise_shape for _, noise_shape in noise))}
+    if shape == (1, 1) and rows:  # one row, one output: a component for each leaf, in their order
+        means, variances = zip(*[predict(i) for i in range(len(rows))], strict=True)
+        of_noise = [variance for variance, _ in noise]
+        parts = [np.array([[part]]) for part in (log_weights, np.concatenate(means), np.concatenate(variances), of_noise)]
+        return Components(*parts, np.array([[[shapes[of_leaf] for _, of_leaf in noise]]]), tuple(shapes))
     slots = _slots(rows, columns, shape)
     filled = (*shape, _most(slots))
-    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(noise_shape for _, noise_shape in noise))}
     found = _empty(filled, tuple(shapes) or (GAUSSIAN,))
 
     def predict_leaf(i: int) -> None:

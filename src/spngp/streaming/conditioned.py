@@ -133,7 +133,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
             remains = None if changed else remains
         if content.told < n_ever:
             rows = _rows(living, region, expert, _wanted(living, region, content.told, context), context)
-            gp, _, _ = gp.given(rows.X, rows.y, rows.noise)
+            gp = gp.given(rows.X, rows.y, rows.noise)
             numbers = np.concatenate([numbers, rows.numbers])
     content = Conditioned(gp, numbers, n_ever, living.revision, remains)
     cell.content = content
@@ -182,7 +182,7 @@ def _revised(
         return gp, numbers, False
     gp, numbers = gp.without(np.flatnonzero(gone)), numbers[~gone]
     if again is not None:
-        gp, _, _ = gp.given(again.X, again.y, again.noise)
+        gp = gp.given(again.X, again.y, again.noise)
         numbers = np.concatenate([numbers, again.numbers])
     return gp, numbers, True
 

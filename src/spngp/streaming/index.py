@@ -154,17 +154,17 @@ class Index:
         entries = self.entries
 
         def weight(i: int) -> float:
-            shares = 0.0
-            while i not in known and len(entries[i].parents) == 1:
-                parent = entries[i].parents[0]
-                if entries[parent].log_weights:
-                    shares += self._log_share(parent, i, values)
-                i = parent
+            parents = entries[i].parents
+            while i not in known and len(parents) == 1 and not entries[parents[0]].log_weights:
+                i = parents[0]  # only sums have shares
+                parents = entries[i].parents
             if i not in known:
-                paths = [weight(p) + self._log_share(p, i, values) for p in entries[i].parents]
+                paths = [weight(p) + self._log_share(p, i, values) for p in parents]
                 top = max(paths)
-                known[i] = top + math.log(sum(math.exp(path - top) for path in paths)) if top > -math.inf else top
-            return known[i] + shares
+                if top > -math.inf and len(paths) > 1:
+                    top += math.log(sum(math.exp(path - top) for path in paths))
+                known[i] = top
+            return known[i]
 
         return {i: weight(i) for i in leaves}
 

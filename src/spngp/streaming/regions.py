@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spngp._support.types import Array, Indices, Mask
+from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, LeftOut
@@ -20,10 +20,10 @@ class Margin:
 
     distances: Array
 
-    def sees(self, box: Box, W: Array, scales: Array) -> Mask:
-        """Which rows lie in the box or within the margin around it."""
+    def sees(self, box: Box, W: Array, scales: Array) -> Indices:
+        """Positions of the rows that lie in the box or within the margin around it."""
         sides = ((axis, low - self.distances[axis], high + self.distances[axis]) for axis, low, high in box.sides)
-        return Box(tuple(sides)).contains(W)
+        return np.flatnonzero(Box(tuple(sides)).contains(W))
 
 
 NOTHING_BEYOND = Reach(-1.0)  # no context

@@ -259,4 +259,4 @@ def _context_numbers(living: Living, region: LivingRegion, context: NearestConte
         return numbers[context(region.box)]
     W = living.log.W.values
     seen = region.reach.sees(region.box, W, living.base.scales)
-    return numbers[seen & ~region.box.contains(W)]
+    return numbers[seen[~region.box.contains(W[seen])]]

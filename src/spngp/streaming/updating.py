@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp._support.values import with_fields
+from spngp.noise import NoiseShape
 from spngp.streaming.conditioned import given_own, growing
 from spngp.streaming.living import Lineage, Living, located, next_revision
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
@@ -116,46 +118,66 @@ def _surprises(living: Living, region: LivingRegion, came: int) -> tuple[Array, 
     found = []
     n_new = region.numbers.size - int(np.searchsorted(region.numbers, came))
     for k, before in enumerate(region.surprises):
-        transforms = _transforms(living, region.of_output(k), region, came, k, n_new)
+        experts = region.of_output(k)
+        transforms = _transforms(living, experts, region, came, k, n_new) if experts else []
         found.append(np.concatenate([before, transforms])[-SURPRISES:])
     return tuple(found)
 
 
 def _transforms(
     living: Living, experts: Sequence[LivingExpert], region: LivingRegion, came: int, k: int, n_new: int
-) -> Array:
-    """P(y ≤ the output that came), by the mixture of experts and the shape of the noise, for each row in turn.
+) -> list[float]:
+    """P(y ≤ the output that came), by the mixture of experts and the shape of the noise, for the last rows in turn.
 
     ``n_new`` is the most rows that can have come.
     """
-    shape = living.shape.content.shapes[k]
     log_path_weights = living.index.log_path_weights([expert.leaf for expert in experts], living.values)
-    found: list[tuple[Array, Array, Array]] = []
+    innovations: list[list[_Innovation]] = []
     for expert in experts:
         content = given_own(living, region, expert)
-        gp, last = growing(content), content.numbers[-n_new:]
-        m = 1 if n_new == 1 and last[-1] >= came else int(np.count_nonzero(last >= came))
-        if gp.jitter or m == 0 or (m > 1 and int(last[-m:].min()) < came):  # rows are not in the order they came
-            return np.empty(0)
-        found.append((gp.z[-m:], gp.factor.last_diagonal(m), gp.noise[-m:]))
-    if not found:
-        return np.empty(0)
-    z, spread, noise = np.array(found).transpose(1, 0, 2)
-    latent = np.maximum(spread * spread - noise, 0.0)
-    known = living.log.known_at(last[-m:])
-    if known is not None:
-        latent = latent + known[:, k]
-    usual = np.array([expert.prior.noise_variance for expert in experts])[:, np.newaxis]
-    parts = 0.0
-    for share, factor in zip(shape.weights, shape.factors, strict=True):
-        parts = parts + share * ndtr(z * spread / np.sqrt(latent + factor * usual))
-    log_weights = np.array([[max(log_path_weights[expert.leaf], -700.0)] for expert in experts])
-    if m > 1:
-        gains = np.cumsum(-0.5 * z * z - np.log(spread), axis=1)
-        log_weights = log_weights + np.concatenate([np.zeros((len(experts), 1)), gains[:, :-1]], axis=1)
-    weights = np.exp(log_weights - log_weights.max(axis=0))
-    total = (weights * parts).sum(axis=0) / weights.sum(axis=0)
-    return np.minimum(np.maximum(total, 1e-12), 1.0 - 1e-12)
+        gp, last = growing(content), content.numbers[-n_new:].tolist()
+        m = sum(number >= came for number in last)
+        if gp.jitter or m == 0 or min(last[-m:]) < came:  # rows are not in the order they came
+            return []
+        known = living.log.known_at(content.numbers[-m:])
+        variances = [0.0] * m if known is None else known[:, k].tolist()
+        parts = (gp.z[-m:].tolist(), gp.factor.last_diagonal(m).tolist(), gp.noise[-m:].tolist(), variances)
+        innovations.append([_Innovation(*values, expert.prior.noise_variance) for values in zip(*parts, strict=True)])
+    shape, found = living.shape.content.shapes[k], []
+    log_weights = [max(log_path_weights[expert.leaf], -700.0) for expert in experts]
+    for at_row in zip(*innovations, strict=True):
+        top = max(log_weights)
+        if not math.isfinite(top):
+            break
+        weights = [math.exp(log_weight - top) for log_weight in log_weights]
+        parts = zip(weights, at_row, strict=True)
+        total = math.fsum(weight * one.probability(shape) for weight, one in parts) / math.fsum(weights)
+        found.append(min(max(total, 1e-12), 1.0 - 1e-12))
+        log_weights = [weight + one.log_density for weight, one in zip(log_weights, at_row, strict=True)]
+    return found
+
+
+class _Innovation(NamedTuple):
+    """How far an output is from what an expert says given the rows before it."""
+
+    z: float  # in standard deviations
+    spread: float  # the standard deviation
+    noise: float  # variance of its noise, the known one included
+    known: float  # known variance of its noise
+    usual: float  # variance of the noise that the expert has learnt
+
+    @property
+    def log_density(self) -> float:
+        """But for the constant."""
+        return -0.5 * self.z * self.z - math.log(self.spread)
+
+    def probability(self, shape: NoiseShape) -> float:
+        """P(y ≤ the output), with noise of this shape."""
+        latent = max(self.spread * self.spread - self.noise, 0.0) + self.known
+        parts = zip(shape.weights, shape.factors, strict=True)
+        distance = self.z * self.spread * math.sqrt(0.5)
+        variances = ((share, max(latent + factor * self.usual, 1e-300)) for share, factor in parts)
+        return math.fsum(0.5 * share * math.erfc(-distance / math.sqrt(variance)) for share, variance in variances)
 
 
 def _on_its_own(living: Living) -> Living:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spngp._linalg import compiled
 from spngp._support.types import Array, Indices, Mask
@@ -31,14 +33,17 @@ class Reach:
     squared: float
     key: float = 1.0
 
-    def sees(self, box: Box, W: Array, scales: Array) -> Mask:
-        """Which rows lie in the box or within reach of it."""
-        if compiled.library is not None and W.shape[0] > _FEW_ROWS and box.sides and W.flags.c_contiguous:
-            near = nearby(box, W, scales, self.squared)
-            seen = np.zeros(W.shape[0], dtype=bool)
-            seen[near] = self._sees(box, W[near], scales)
-            return seen
-        return self._sees(box, W, scales)
+    def sees(self, box: Box, W: Array, scales: Array) -> Indices:
+        """Positions of the rows that lie in the box or within reach of it."""
+        if compiled.library is None or W.shape[0] <= _FEW_ROWS or not box.sides or not W.flags.c_contiguous:
+            return np.flatnonzero(self._sees(box, W, scales))
+        near = _near(box, W, scales, self.squared)
+        if near.size and near.min() < 0:  # rounding could decide
+            close = near < 0
+            near = np.where(close, -1 - near, near)
+            close[close] = ~self._sees(box, W[near[close]], scales)
+            near = near[~close]
+        return near
 
     def _sees(self, box: Box, W: Array, scales: Array) -> Mask:
         squared = squared_distances(box, W, scales)
@@ -53,14 +58,27 @@ def nearby(box: Box, W: Array, scales: Array, squared: float) -> Indices:
     """Positions of all rows up to a squared distance from a box, and perhaps of some a little farther off."""
     if compiled.library is None or not box.sides:
         return np.flatnonzero(squared_distances(box, W, scales) <= squared)
-    W = np.ascontiguousarray(W)
-    axes = np.array([axis for axis, _, _ in box.sides], dtype=np.int64)
-    sides = np.array([side[1:] for side in box.sides])
-    lengths = np.ascontiguousarray(scales, dtype=np.float64)
-    found = np.empty(W.shape[0], dtype=np.int64)
+    near = _near(box, np.ascontiguousarray(W), scales, squared)
+    return np.where(near < 0, -1 - near, near)
+
+
+def _near(box: Box, W: Array, scales: Array, squared: float) -> Indices:
+    """The same from the compiled library: a position i is −1 − i where rounding could decide about the row."""
+    assert compiled.library is not None
+    axes, sides = _sides(box)
+    lengths, found = np.ascontiguousarray(scales, dtype=np.float64), np.empty(W.shape[0], dtype=np.int64)
     arrays = (axes.ctypes.data, sides.ctypes.data, lengths.ctypes.data)
     count = compiled.library.near_box(W.ctypes.data, *W.shape, axes.size, *arrays, squared, found.ctypes.data)
     return np.asarray(found[:count])
+
+
+@lru_cache(maxsize=8192)  # a region that lives is asked again and again
+def _sides(box: Box) -> tuple[NDArray[np.int64], Array]:
+    """Axes of the sides; and of each its lower and upper limit."""
+    return (
+        np.array([axis for axis, _, _ in box.sides], dtype=np.int64),
+        np.array([limits for _, *limits in box.sides], dtype=np.float64),
+    )
 
 
 def squared_distances(box: Box, W: Array, scales: Array) -> Array:
