@@ -173,12 +173,18 @@ class GaussianMixture:
     @property
     def var(self) -> Array:
         """Variance Σ π (σ² + (μ − mean)²)."""
-        spread = self.means - self.mean[..., np.newaxis]
+        return self.moments()[1]
+
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance."""
+        weights = self.weights
+        mean = np.einsum("...k,...k->...", weights, self.means)
+        spread = self.means - mean[..., np.newaxis]
         with np.errstate(over="ignore"):
-            variance = np.einsum("...k,...k->...", self.weights, self.variances + spread * spread)
+            variance = np.einsum("...k,...k->...", weights, self.variances + spread * spread)
         if not np.isfinite(variance).all():
             raise ValueError("the variance overflows: components differ by more than 1e154; rescale y")
-        return variance
+        return mean, variance
 
     @property
     def std(self) -> Array:

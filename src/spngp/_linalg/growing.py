@@ -206,7 +206,7 @@ class GrowingFactor:
             raise _not_positive_definite(n) from None
         if not float(triangle.diagonal().min()) ** 2 > n * _EPSILON * float(gram.diagonal().mean()):
             raise _not_positive_definite(n)
-        return self._followed_by(below.T, triangle), triangle
+        return self._followed_by(np.concatenate([below.T, triangle], axis=1)), triangle
 
     def grown(
         self, kernel: AddressedKernel, rows: Array, asked: Array, noise: Array, z: Array
@@ -227,29 +227,37 @@ class GrowingFactor:
         results = (noise.ctypes.data, z.ctypes.data, out.ctypes.data, told.ctypes.data)
         if compiled.library.grow(*kernel.formulas, *given, *kernel.parameters, *self._where(), m, *results):
             raise _not_positive_definite(n)
-        factor = self._followed_by(out[:m, : self.n], out[:m, self.n :]) if m else self
+        factor = self._followed_by(out[:m]) if m else self
         return factor, float(told[0]), told[1:].reshape(2, -1)
 
-    def _followed_by(self, below: Array, triangle: Array) -> GrowingFactor:
-        """With these rows at the end."""
+    def _followed_by(self, rows: Array) -> GrowingFactor:
+        """With these rows at the end, up to the diagonal."""
+        m = rows.shape[0]
+        if self._slabs:
+            slab = self._slabs[-1]
+            used = self.n - slab.start
+            with _CLAIM:
+                free = slab.filled == used and used + m <= slab.array.shape[0]
+                if free:
+                    slab.filled = used + m
+            if free:
+                slab.array[used : used + m, : self.n + m] = rows
+                return GrowingFactor(self._slabs, self.n + m, self._places)
         slabs, n, done = list(self._slabs), self.n, 0
-        while done < triangle.shape[0]:
+        while done < m:
             used = n - slabs[-1].start if slabs else _SLAB
             if used == _SLAB:
                 slabs.append(_Slab(n, _SLAB))
                 used = 0
-            rows = min(_SLAB - used, triangle.shape[0] - done)
+            count = min(_SLAB - used, m - done)
             with _CLAIM:
                 slab = slabs[-1]
-                if slab.filled != used or slab.array.shape[0] < used + rows:  # another version has rows here, or full
+                if slab.filled != used or slab.array.shape[0] < used + count:  # another version has rows here, or full
                     slabs[-1] = slab = slab.copy(used, _SLAB)
-                slab.filled = used + rows
-            place = slab.array[used : used + rows]
-            place[:, : self.n] = below[done : done + rows]
-            place[:, self.n : n + rows] = triangle[done : done + rows, : done + rows]
-            n, done = n + rows, done + rows
-        same = len(slabs) == len(self._slabs) and slabs[-1] is self._slabs[-1]
-        return GrowingFactor(self._slabs, n, self._places) if same else GrowingFactor(tuple(slabs), n)
+                slab.filled = used + count
+            slab.array[used : used + count, : n + count] = rows[done : done + count, : n + count]
+            n, done = n + count, done + count
+        return GrowingFactor(tuple(slabs), n)
 
     def without(self, gone: Indices) -> GrowingFactor:
         """The factor of C without some rows and columns, in O(n²) for each row that is gone.

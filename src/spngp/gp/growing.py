@@ -103,7 +103,7 @@ class GrowingGP:
 
     def given_and_predicting(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
         """With further rows, and mean and variance of the latent function at others: the factor is read once."""
-        if at.shape[0] > _ROWS_AT_ONCE:
+        if not y.size or at.shape[0] > _ROWS_AT_ONCE:
             gp = self.given(X, y, noise)
             return gp, *gp.predict(at)
         with overflow_is_checked():
@@ -113,7 +113,7 @@ class GrowingGP:
     def _given(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
         """With further rows; and at others the mean, and the variance that is explained."""
         joined, covariances = np.concatenate, self.covariances
-        rows, asked = joined([self.X, X]), joined([X, at])
+        rows, asked = joined([self.X, X]), joined([X, at]) if at.shape[0] else X
         try:
             if self.jitter:  # it depends on all rows
                 raise NotPositiveDefiniteError
@@ -287,7 +287,7 @@ class LeftOut:
             return self
         # the last m rows of L⁻¹: L⁻ᵀ times the last unit vectors
         last = np.zeros((gp.n, m))
-        last[n:] = np.eye(m)
+        last[n + np.arange(m), np.arange(m)] = 1.0
         gp.factor.solve_transposed(last, self.first)
         last = last[self.first :]
         return LeftOut(

@@ -58,7 +58,6 @@ def default_kernels(
     whole_size : float
         Most rows that may be one region.
     """
-
     kernels = _default_kernels(d, levels)
     return list(kernels if n_rows > whole_size else kernels[:-1])
 

@@ -172,9 +172,14 @@ def gathered(
     shapes = {shape: k for k, shape in enumerate(dict.fromkeys(noise_shape for _, noise_shape in noise))}
     if shape == (1, 1) and rows:  # one row, one output: a component for each leaf, in their order
         means, variances = zip(*[predict(i) for i in range(len(rows))], strict=True)
-        of_noise = [variance for variance, _ in noise]
-        parts = [np.array([[part]]) for part in (log_weights, np.concatenate(means), np.concatenate(variances), of_noise)]
-        return Components(*parts, np.array([[[shapes[of_leaf] for _, of_leaf in noise]]]), tuple(shapes))
+        return Components(
+            log_weights=np.array([[log_weights]]),
+            means=np.concatenate(means).reshape(1, 1, -1),
+            latent_variances=np.concatenate(variances).reshape(1, 1, -1),
+            noise_variances=np.array([[[variance for variance, _ in noise]]]),
+            noise_shapes=np.array([[[shapes[of_leaf] for _, of_leaf in noise]]]),
+            shapes=tuple(shapes),
+        )
     slots = _slots(rows, columns, shape)
     filled = (*shape, _most(slots))
     found = _empty(filled, tuple(shapes) or (GAUSSIAN,))

@@ -20,7 +20,7 @@ from spngp.network import Leaf, Node, Split, Sum
 from spngp.network.placement import place
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Entry:
     """A node of a prior network in its place.
 

@@ -25,12 +25,13 @@ from spngp.streaming.living import Living, announced
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion, Margin, no_surprises
 from spngp.streaming.updating import conditioned_again
 from spngp.structure import Compact, Partition, Region, build_network
-from spngp.structure.context import Reach, nearest, squared_distances
+from spngp.structure.context import Reach, nearby, nearest, squared_distances
 
 # Experts that are learnt from recent rows alone: standard deviations of the prior around the tied parameters, of
 # variances, the noise and length-scales.
 _LOOSE = (1.0, 2.0, 0.2)
 _CLEARLY = 2.0  # nats by which these must be better
+_FARTHER = 4.0  # times the squared reach of a region: where rows for a part of it are looked for next
 _TYPICAL = 3  # regions that the curvature of the log evidence is averaged over, at most
 
 
@@ -243,8 +244,13 @@ def _reach(living: Living, box: Box, numbers: Indices, old: LivingRegion) -> tup
         chosen, reach = nearest(squared, W[outside], wanted)
         return reach, chosen.size
 
-    if 0.0 <= old.reach.squared < np.inf:
+    every = living.log.numbers.values
+    if 0.0 < old.reach.squared < np.inf:
         reach, count = among(known_to_be_seen(living, old))
         if count >= wanted and reach.squared < old.reach.squared:
             return reach, count
-    return among(living.log.numbers.values)
+        farther = _FARTHER * old.reach.squared
+        reach, count = among(every[nearby(box, living.log.W.values, scales, farther)])
+        if count >= wanted and reach.squared < farther:
+            return reach, count
+    return among(every)

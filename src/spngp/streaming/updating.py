@@ -150,8 +150,8 @@ def _transforms(
         if not math.isfinite(top):
             break
         weights = [math.exp(log_weight - top) for log_weight in log_weights]
-        parts = zip(weights, at_row, strict=True)
-        total = math.fsum(weight * one.probability(shape) for weight, one in parts) / math.fsum(weights)
+        weighted = [weight * one.probability(shape) for weight, one in zip(weights, at_row, strict=True)]
+        total = math.fsum(weighted) / math.fsum(weights)
         found.append(min(max(total, 1e-12), 1.0 - 1e-12))
         log_weights = [weight + one.log_density for weight, one in zip(log_weights, at_row, strict=True)]
     return found
