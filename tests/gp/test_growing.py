@@ -9,6 +9,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, LeftOut
 from spngp.gp.leave_one_out import leave_one_out
 from spngp.kernels import Matern, SquaredExponential
+from spngp.kernels.compiled_sum import FewColumns
 
 PRIOR = ExactGP(SquaredExponential([1.0, 2.0]) + Matern(1.5, [2.0, 1.0], 0.3), 0.04)
 
@@ -69,6 +70,54 @@ def test_prediction_in_the_same_pass(m):
     expected = gp.given(X[new], y[new], noise[new])
     assert both.n == expected.n == 80 + m
     np.testing.assert_allclose((mean, variance), expected.predict(at), atol=1e-11)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 5])
+@pytest.mark.parametrize("asked", [0, 1, 3])
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 130])
+def test_few_rows_in_one_compiled_call_are_as_by_matrix_products(n, m, asked, monkeypatch):
+    X, y, noise = rows(n + m)
+    at = rows(asked, seed=3)[0]
+    gp = GrowingGP.of(PRIOR, X[:n], y[:n], noise[:n])
+    found, *moments = gp.given_and_predicting(X[n:], y[n:], noise[n:], at)
+    monkeypatch.setattr(FewColumns, "takes", lambda *_: False)
+    expected, *expected_moments = gp.given_and_predicting(X[n:], y[n:], noise[n:], at)
+    np.testing.assert_allclose(moments, expected_moments, atol=1e-12)
+    np.testing.assert_allclose(found.z, expected.z, atol=1e-12)
+    np.testing.assert_allclose(found.factor.dense(), expected.factor.dense(), atol=1e-12)
+    assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12, abs=1e-12)
+    anew = GrowingGP.of(PRIOR, X, y, noise)
+    assert found.log_evidence == pytest.approx(anew.log_evidence, rel=1e-12, abs=1e-12)
+
+
+def test_the_evidence_of_many_single_rows_stays_exact():
+    X, y, noise = rows(300)
+    gp = GrowingGP.of(PRIOR, X[:0], y[:0], noise[:0])
+    for i in range(300):
+        gp = gp.given(X[i : i + 1], y[i : i + 1], noise[i : i + 1])
+    assert gp.log_evidence == pytest.approx(GrowingGP.of(PRIOR, X, y, noise).log_evidence, rel=1e-12)
+
+
+def test_two_versions_that_grow_from_one_stay_apart():
+    X, y, noise = rows(90)
+    gp = GrowingGP.of(PRIOR, X[:70], y[:70], noise[:70])
+    one = gp.given(X[70:75], y[70:75], noise[70:75])
+    other = gp.given(X[80:84], y[80:84], noise[80:84])
+    last = one.given(X[75:78], y[75:78], noise[75:78])
+    for found, chosen in ((one, np.r_[:75]), (other, np.r_[:70, 80:84]), (last, np.r_[:78])):
+        assert_same(found, exact(X[chosen], y[chosen], noise[chosen]))
+
+
+@pytest.mark.parametrize("compiled_call", [True, False])
+def test_a_row_that_is_known_already_is_no_row_of_a_factor(compiled_call, monkeypatch):
+    if not compiled_call:
+        monkeypatch.setattr(FewColumns, "takes", lambda *_: False)
+    prior = ExactGP(SquaredExponential([1.0, 1.0]), 0.0)
+    X, y, _ = rows(10)
+    gp = GrowingGP.of(prior, X, y, np.zeros(10))
+    again, mean, _ = gp.given_and_predicting(X[:1], y[:1], np.zeros(1), X[2:3])
+    assert gp.jitter == 0.0 < again.jitter
+    assert mean[0] == pytest.approx(y[2], abs=1e-3)
 
 
 def test_frozen_and_thawed():
