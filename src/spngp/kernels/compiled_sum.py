@@ -116,7 +116,7 @@ class FewColumns:
     def __call__(self, X1: Array, X2: Array) -> Array:
         """Covariances between the rows of two checked sets, shape (rows of X2, rows of X1), in the order of C."""
         n1, n2 = X1.shape[0], X2.shape[0]
-        if not (compiled.library and self.takes(X1, X2) and n2 and n1):
+        if compiled.library is None or not (self.takes(X1, X2) and n2 and n1):
             return np.ascontiguousarray(self._kernel.covariances(X1, X2).T)
         out = np.empty((n2, n1))
         rows = (X1.ctypes.data, n1, X2.ctypes.data, n2)
@@ -126,7 +126,8 @@ class FewColumns:
     def takes(self, X1: Array, X2: Array) -> bool:
         """Whether the library takes these rows as they are."""
         in_order = X1.flags.c_contiguous and X2.flags.c_contiguous
-        return in_order and X1.shape[1] == X2.shape[1] == self._d and X2.shape[0] <= _FEW_ROWS
+        fits = X1.shape[1] == X2.shape[1] == self._d and X2.shape[0] <= _FEW_ROWS
+        return compiled.library is not None and in_order and fits
 
 
 def covariances_with_few(kernel: Kernel, d: int) -> Callable[[Array, Array], Array]:
