@@ -32,7 +32,7 @@ import numpy as np
 import spngp.io, spngp.estimators
 rows = np.load(sys.argv[2])
 taken = []
-for _ in range(5):
+for _ in range(int(sys.argv[3])):
     parts = []
     for asked in (1, 1_000):
         started = time.process_time()
@@ -58,6 +58,7 @@ def array_bytes(model: SPNGPRegressor) -> int:
 
 
 ROWS = 3_000  # of 11 inputs
+REPEATS = 5
 
 
 def main() -> None:
@@ -85,7 +86,7 @@ def main() -> None:
                 started = time.process_time()
                 model.save(path, with_factors=with_factors)
                 saving = time.process_time() - started
-                command = [sys.executable, "-c", _OPEN, str(path), str(Path(directory) / "rows.npy")]
+                command = [sys.executable, "-c", _OPEN, str(path), str(Path(directory) / "rows.npy"), str(REPEATS)]
                 printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 answers = [one.predict(rows, return_std=True) for one in (model, load(path))]
                 equal = all(np.array_equal(a, b) for a, b in zip(*answers, strict=True))

@@ -4,6 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import logsumexp
 
 from spngp.predictive import GaussianMixture
 
@@ -256,3 +257,23 @@ def test_scaled_is_the_distribution_of_a_multiple_of_the_output(mixture):
     np.testing.assert_allclose(scaled.mean, 3.0 - 2.0 * mixture.mean)
     np.testing.assert_allclose(scaled.std, 2.0 * mixture.std)
     np.testing.assert_allclose(scaled.cdf(1.5), 1.0 - mixture.cdf((1.5 - 3.0) / -2.0), atol=1e-12)
+
+
+def test_densities_are_sums_over_components_however_narrow_or_far():
+    rng = np.random.default_rng(3)
+    weights = rng.dirichlet(np.full(7, 0.3), 40)
+    weights[:5, 2:] = 0.0
+    weights /= weights.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(weights)
+    means, variances = 10.0 * rng.standard_normal((40, 7)), np.exp(rng.uniform(-30.0, 5.0, (40, 7)))
+    mixture = GaussianMixture(log_weights, means, variances)
+    grid = np.array([-1e160, -30.0, 0.0, float(means[0, 0]), 4.0])
+    z = (grid[:, np.newaxis, np.newaxis] - means) / np.sqrt(variances)
+    with np.errstate(over="ignore"):
+        terms = log_weights - 0.5 * z * z - 0.5 * np.log(2.0 * np.pi * variances)
+    expected = logsumexp(terms, axis=-1)
+    found = np.array([mixture.logpdf(np.full(40, point)) for point in grid])
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(mixture.density(grid).T, np.exp(expected), rtol=1e-12)
+    assert (found[0] == -np.inf).all()

@@ -5,7 +5,7 @@ from spngp.experiments.cross_validation import cross_validated
 
 def test_demo_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    demo.main()
+    demo.main(folds=2)
     printed = capsys.readouterr().out
     assert "Single GP" in printed
     assert "12 ways to cut" in printed

@@ -12,6 +12,7 @@ from spngp.experiments import NAMES, find, runner
 
 # Settings in place of the quick ones, where those take more than a few seconds.
 TOY = {
+    "motorcycle": {"folds": 2},
     "uci": {"max_leaf_size": 60},
     "kin40k": {"n_experts": (2, 4), "n_test": 100},
     "scaling": {"spn_rows": (150, 300, 450), "gp_rows": (100, 200), "n_test": 50},

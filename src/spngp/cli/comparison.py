@@ -57,7 +57,7 @@ def draw(path: Path, X: Array, y: Array, fitted: dict[str, Any]) -> None:
     plt.close(figure)
 
 
-def main(figure: Path = FIGURE) -> None:
+def main(figure: Path = FIGURE, folds: int = 10) -> None:
     """Print the table and write the figure."""
     data = datasets.load("motorcycle")
     X, y = data.X, data.Y[:, 0]
@@ -66,13 +66,12 @@ def main(figure: Path = FIGURE) -> None:
         "By hand, 12 ways to cut": network().condition,
         "SPNGPRegressor()": lambda X, y: SPNGPRegressor(random_state=0).fit(X, y),
     }
-    print(
-        f"Motorcycle data: {y.size} rows, {data.inputs[0]} (ms) -> {data.outputs[0]} (g). Ten-fold cross-validation:\n"
-    )
+    print(f"Motorcycle data: {y.size} rows, {data.inputs[0]} (ms) -> {data.outputs[0]} (g).")
+    print(f"Cross-validation in {folds} folds:\n")
     print(f"{'model':<32}{'log evidence':>13}{'RMSE':>8}{'NLPD':>8}{'95 % holds':>12}")
     fitted = {}
     for name, fit in models.items():
-        scores, fitted[name] = cross_validated(fit, X, y), fit(X, y)
+        scores, fitted[name] = cross_validated(fit, X, y, folds), fit(X, y)
         evidence = getattr(fitted[name], "log_evidence_", None) or fitted[name].log_evidence
         print(f"{name:<32}{evidence:>13.1f}{scores.rmse:>8.1f}{scores.nlpd:>8.3f}{scores.coverage[0.95]:>11.0%}")
     draw(figure, X, y, fitted)
