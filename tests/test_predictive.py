@@ -277,3 +277,9 @@ def test_densities_are_sums_over_components_however_narrow_or_far():
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(mixture.density(grid).T, np.exp(expected), rtol=1e-12)
     assert (found[0] == -np.inf).all()
+
+
+def test_a_single_mixture_has_numbers_and_one_density_per_point():
+    mixture = GaussianMixture(np.log([0.25, 0.75]), np.array([-1.0, 1.0]), np.array([0.5, 2.0]))
+    assert mixture.logpdf(0.3).shape == mixture.quantile(0.9).shape == ()
+    np.testing.assert_allclose(mixture.density([0.3, 2.0]), np.exp([mixture.logpdf(0.3), mixture.logpdf(2.0)]))

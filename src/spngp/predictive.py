@@ -331,7 +331,7 @@ class GaussianMixture:
             log_weights, means, variances = (part[rows] for part in parts)
             positive = np.maximum(variances, np.finfo(np.float64).tiny)
             found[rows] = function(log_weights, means, positive, *(values[rows] for values in flat))
-        return found.reshape(*self.shape, *of_row)
+        return found.reshape((*self.shape, *of_row))
 
     def __getitem__(self, index: Any) -> GaussianMixture:
         """The mixtures of some rows, ``mixture[rows]``, or of one output, ``mixture[:, k]``, with all components."""
