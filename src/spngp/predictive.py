@@ -55,7 +55,7 @@ def _standardised(y: Array, means: Array, variances: Array) -> Array:
 
 
 def _log_sums(A: Array) -> Array:
-    """log Σ exp along the last axis; A is overwritten. Faster than SciPy's, which knows complex numbers."""
+    """log Σ exp along the last axis, as by ``scipy.special.logsumexp`` without its checks; A is overwritten."""
     top = A.max(axis=-1)
     top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf
     A -= top[:, np.newaxis]

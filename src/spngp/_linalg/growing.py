@@ -233,7 +233,7 @@ class GrowingFactor:
     def _followed_by(self, rows: Array) -> GrowingFactor:
         """With these rows at the end, up to the diagonal."""
         m = rows.shape[0]
-        if self._slabs:
+        if self._slabs:  # as a rule the last slab has room, and addresses stay as they are
             slab = self._slabs[-1]
             used = self.n - slab.start
             with _CLAIM:
