@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 
@@ -95,6 +96,26 @@ def test_from_nothing(tmp_path):
     assert printed[1] == ","
     assert all(math.isfinite(float(value)) for line in printed[2:] for value in line.split(","))
     assert spngp.load(tmp_path / "n").row_numbers_.size == 12
+
+
+def test_categories_and_dates_from_nothing_and_levels_that_come_later(tmp_path):
+    start = datetime.date(2024, 1, 1)
+    days = [start + datetime.timedelta(days=9 * i) for i in range(24)]
+    lines = [f"{'ab'[i % 2]},{'LSM'[i % 3]},{day},{2 * (i % 2) + 0.1 * (i % 3)}" for i, day in enumerate(days)]
+    text = "\n".join(["c,size,day,y", *lines]) + "\n"
+    declared = ["--category", "c", "--ordinal", "size=S,M,L", "--date", "day"]
+    done = run("fit", "-", "--target", "y", "--follow", "-o", tmp_path / "n", *declared, input=text)
+    assert done.exit_code == 0, done.stderr
+    model = spngp.load(tmp_path / "n")
+    assert [column.kind for column in model.columns_.columns] == ["category", "ordinal", "date"]
+    assert model.columns_.columns[0].levels == ("a", "b")
+    (tmp_path / "more.csv").write_text("c,size,day,y\nz,S,2024-08-01,9\nz,L,2024-08-02,9.2\n")
+    done = run("update", tmp_path / "n", tmp_path / "more.csv")
+    assert done.exit_code == 0, done.stderr
+    assert spngp.load(tmp_path / "n").columns_.columns[0].levels == ("a", "b", "z")
+    done = run("update", tmp_path / "n", "-", "--follow", input="c,size,day,y\nw,S,2024-08-03,5\n")
+    assert done.exit_code == 0, done.stderr
+    assert spngp.load(tmp_path / "n").columns_.columns[0].levels == ("a", "b", "z", "w")
 
 
 @pytest.mark.parametrize(

@@ -201,8 +201,9 @@ def _follow(data: str, settings: Any) -> None:
     from spngp.cli.following import Lines, follow_from_nothing
     from spngp.cli.terminal import note
 
-    model = SPNGPRegressor(**estimator_parameters(settings))
-    schema, n_rows = follow_from_nothing(model, Lines.of(data), _declaration(settings))
+    declaration = _declaration(settings)
+    model = SPNGPRegressor(**estimator_parameters(settings), columns=declaration.orders_and_parts or None)
+    schema, n_rows = follow_from_nothing(model, Lines.of(data), declaration)
     if not n_rows:
         raise ValueError("no line has a target: nothing was learnt")
     model.table_ = schema

@@ -13,7 +13,7 @@ import numpy as np
 
 from spngp._support.types import Array
 from spngp.cli.opening import for_model, target_names
-from spngp.columns import InputColumns
+from spngp.columns import Column, InputColumns
 from spngp.tables.dialect import find_dialect
 from spngp.tables.schema import Declaration, TableSchema, absent_columns, columns_of, schema_of, typed_inputs
 from spngp.tables.values import Reader
@@ -125,16 +125,11 @@ def follow_lines(estimator: Any, lines: Lines, keep_last: int | None = None) -> 
 
 
 def follow_from_nothing(estimator: Any, lines: Lines, declaration: Declaration) -> tuple[TableSchema, int]:
-    """The same for a model that has learnt nothing; returns the schema as well. All inputs are numbers."""
+    """The same for a model that has learnt nothing; returns the schema as well. Inputs are numbers unless declared."""
     declaration.check(lines.columns, lines.name)
-    declared = [*declaration.categories, *declaration.ordinal, *declaration.dates]
-    if declared:
-        raise ValueError(
-            f"--follow from nothing takes numbers only, and {declared[0]!r} is declared as something else: fit a first "
-            "table, then use spngp update --follow"
-        )
-    schema, names = TableSchema(tuple(declaration.targets)), declaration.inputs(lines.columns)
-    columns = InputColumns.of_numbers(names)
+    schema = TableSchema(tuple(declaration.targets), declaration.date_format)
+    names = declaration.inputs(lines.columns)
+    columns = InputColumns(tuple(Column(name, declaration.role(name) or "number") for name in names))
 
     def prepared(batch: Any, reader: Reader) -> Any:
         return typed_inputs(columns, batch, reader, schema, names)

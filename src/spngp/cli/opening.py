@@ -105,10 +105,8 @@ class TableForModel:
 
 
 def for_model(model: Any, columns: InputColumns, inputs: Any) -> Any:
-    """Typed inputs as a model takes them: numbers, a table with names, or an array if it knows none."""
-    if not columns.is_plain:
-        return columns.encode(inputs)
-    named = hasattr(model, "feature_names_in_")
+    """Typed inputs as a model takes them: a table with names, or an array of numbers if it knows none."""
+    named = hasattr(model, "feature_names_in_") or not columns.is_plain
     return inputs if named else np.column_stack([column.to_numpy() for column in inputs.columns])
 
 

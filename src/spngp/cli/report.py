@@ -36,7 +36,7 @@ def report(
     from spngp.cli.outputs import check_output
     from spngp.cli.terminal import check_printing, megabytes, note, print_json
     from spngp.report import write_report
-    from spngp.tables.schema import TableSchema
+    from spngp.tables.schema import TableSchema, columns_of
 
     check_output(output, [model, data], "report", force)
     if as_json:
@@ -49,7 +49,9 @@ def report(
         batches, schema = list(table.batches(100_000)), table.schema
         tell_absent(table)
         row_names = _row_names(row_id, estimator, batches, table.schema.targets, data)
-        X = np.concatenate([np.asarray(batch.inputs) for batch in batches])
+        columns = columns_of(estimator)
+        tables = (batch.inputs for batch in batches)
+        X = np.concatenate([np.asarray(part if columns.is_plain else columns.encode(part)) for part in tables])
         Y = np.concatenate([batch.outputs for batch in batches if batch.outputs is not None])
         y = Y[:, 0] if estimator.y_ndim_ == 1 else Y
     names = target_names(schema, estimator.n_outputs_)

@@ -27,7 +27,8 @@ class Column:
         from 0. A category has levels without order and becomes their codes.
     levels : tuple of str
         Of an ordinal column in their order. Of a category by the mean rank of their outputs in the fit, so that a cut
-        between codes separates levels of high from levels of low outputs; kernels see only which codes are equal.
+        between codes separates levels of high from levels of low outputs, and then those that rows brought which were
+        added later; kernels see only which codes are equal.
     unseen : int
         Of a category: the code of all levels that are not listed. Codes of levels are even, 0, 2, 4 …; this one is odd
         and stands where half of the rows have lower codes. Every odd code is that of a level not seen.

@@ -13,8 +13,8 @@ def check_column(column: Column) -> None:
     name = column.name
     must(column.kind in KINDS, f"column {name!r} must be of a known kind", column.kind)
     must(len(set(column.levels)) == len(column.levels), f"levels of {name!r} must differ", "equal ones")
-    has_levels = column.kind in ("ordinal", "category")
-    must(len(column.levels) >= 2 if has_levels else not column.levels, f"levels of {name!r} must fit", column.kind)
+    fewest = {"ordinal": 2, "category": 1}.get(column.kind, 0)  # a category may begin with one
+    must(len(column.levels) >= fewest if fewest else not column.levels, f"levels of {name!r} must fit", column.kind)
     odd = column.unseen % 2 == 1 and 0 < column.unseen < 2 * len(column.levels)
     must(odd or column.kind != "category", f"{name!r} must have an odd code for unseen levels", column.unseen)
     must(set(column.parts) <= set(DATE_PARTS), f"a date becomes {', '.join(DATE_PARTS)}", column.parts)

@@ -21,7 +21,7 @@ _ALIKE = {frozenset(("number", "boolean"))}
 
 @dataclass(frozen=True)
 class InputColumns:
-    """How a table becomes rows of numbers: settled when a model was fitted, the same ever after.
+    """How a table becomes rows of numbers: settled when a model was fitted; only levels may come later.
 
     Attributes
     ----------
@@ -98,10 +98,11 @@ class InputColumns:
         for column in self.columns:
             if column.name not in table.names and not column.may_be_missing:
                 raise _never_missing(column, table)
-        parts = [column.encode(self._values(column, table), self.unknown == "error") for column in self.columns]
+        parts = [column.encode(self.values(column, table), self.unknown == "error") for column in self.columns]
         return np.column_stack(parts)
 
-    def _values(self, column: Column, table: Table) -> Values:
+    def values(self, column: Column, table: Table) -> Values:
+        """The values of a column in a table, of the kind that it was in the fit; all missing if it is not there."""
         values = table.values(column.name)
         wanted = _KIND_OF_VALUES.get(column.kind, column.kind)
         if values is None:

@@ -62,6 +62,38 @@ def learn_columns(X: Any, Y: Array, declared: Mapping[str, Any] | None = None, u
     return InputColumns(tuple(learn_column(*given, ranks) for given in inputs), unknown)
 
 
+def refuse_single_levels(columns: InputColumns) -> None:
+    """Raise an error if a category has one level only, where no further rows are to come that may have others."""
+    for column in columns.columns:
+        if column.kind == "category" and len(column.levels) < 2:
+            known = f"column {column.name!r} has one level only, {column.levels[0]!r}"
+            raise ValueError(f"{known}: nothing to learn from; leave it out")
+
+
+def with_further_levels(columns: InputColumns, X: Any) -> InputColumns:
+    """The same columns, where categories also have the levels that further rows to learn from bring.
+
+    Their codes come after the others, which stay what they are. A missing value of a category is a level as well. If
+    there are :data:`MOST_LEVELS` already, further ones count as levels not seen.
+    """
+    table = as_table(X)
+    if table is None or columns.unknown == "error" or not any(column.kind == "category" for column in columns.columns):
+        return columns
+    grown = tuple(
+        _with_levels_of(column, columns.values(column, table)) if column.kind == "category" else column
+        for column in columns.columns
+    )
+    return columns if grown == columns.columns else replace(columns, columns=grown)
+
+
+def _with_levels_of(column: Column, values: Values) -> Column:
+    given = dict.fromkeys(MISSING_LEVEL if text is None else text for text in values.texts)
+    further = [level for level in given if level not in column.levels][: max(0, MOST_LEVELS - len(column.levels))]
+    for level in further:
+        _refuse_long(column.name, level)
+    return replace(column, levels=(*column.levels, *further), gaps=column.gaps or MISSING_LEVEL in further)
+
+
 def too_many_columns(source: str, count: int) -> ValueError:
     """The error for a table with more columns than can be learnt from."""
     return ValueError(f"{source} has {count:,} columns, {MOST_COLUMNS:,} at most can be learnt from; leave some out")
@@ -138,8 +170,6 @@ def _category(name: str, values: Values, ranks: Array) -> Column:
     texts = [MISSING_LEVEL if text is None else text for text in values.texts]
     distinct, codes, counts = np.unique(np.array(texts, dtype=object), return_inverse=True, return_counts=True)
     check_levels(name, [level for level in distinct if level != MISSING_LEVEL], len(texts))
-    if distinct.size < 2:
-        raise ValueError(f"column {name!r} has one level only, {distinct[0]!r}: nothing to learn from; leave it out")
     # mean ranks shrunk towards the middle, so that a level of one row is not the first or last
     sums = np.bincount(codes, np.where(np.isnan(ranks), 0.5, ranks) - 0.5)
     order = np.argsort(sums / (counts + 1.0), kind="stable")
@@ -156,16 +186,19 @@ def _category(name: str, values: Values, ranks: Array) -> Column:
 
 def check_levels(name: str, levels: Sequence[str], n_rows: int) -> None:
     """Raise an error if these are no levels of a category: too many, too long, or hardly ever repeated."""
-    longest = max(levels, key=len, default="")
-    if len(longest) > _LONGEST_LEVEL:
-        raise ValueError(
-            f"column {name!r} holds a text of {len(longest):,} characters, a level has at most {_LONGEST_LEVEL:,}; "
-            "shorten it, or leave the column out"
-        )
+    _refuse_long(name, max(levels, key=len, default=""))
     if len(levels) > MOST_LEVELS or is_identifier(len(levels), n_rows):
         raise ValueError(
             f"column {name!r} has {len(levels):,} levels in {n_rows:,} rows: it looks like an identifier, or like "
             "dates or numbers in text; leave it out, convert it, or join rare levels"
+        )
+
+
+def _refuse_long(name: str, level: str) -> None:
+    if len(level) > _LONGEST_LEVEL:
+        raise ValueError(
+            f"column {name!r} holds a text of {len(level):,} characters, a level has at most {_LONGEST_LEVEL:,}; "
+            "shorten it, or leave the column out"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from spngp._support.types import Array
+from spngp.columns.learning import refuse_single_levels
 from spngp.estimators.completion import CompletedRows
 from spngp.estimators.network_model import Distribution, NetworkModel
 from spngp.estimators.regressors import SPNGPRegressor
@@ -24,6 +25,7 @@ M = TypeVar("M")
 def describe(model: SPNGPRegressor, X: Any, y: Any) -> Array:
     """Let an estimator know its columns and scales from a sample of rows; returns inputs (n, d)."""
     X, Y = model._checked(X, y, reset=True)
+    refuse_single_levels(model.columns_)
     model.targets_ = [Unchanged() if model.target is None else Log() for _ in range(Y.shape[1])]
     return X
 

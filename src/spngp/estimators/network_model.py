@@ -12,7 +12,7 @@ from spngp._support.row_counts import RowWeights
 from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array, Indices, RandomState
 from spngp.columns import InputColumns
-from spngp.columns.frames import as_table
+from spngp.columns.learning import refuse_single_levels, with_further_levels
 from spngp.estimators import present
 from spngp.estimators.answers import Question
 from spngp.estimators.base import Regressor
@@ -22,7 +22,7 @@ from spngp.estimators.fitting import learn_rows
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
-from spngp.estimators.table_inputs import dense, described, encoded
+from spngp.estimators.table_inputs import dense, described, encoded, has_checked_names
 from spngp.estimators.targets import check_target, log_slopes, transformed, transforms_for
 from spngp.learning import Learnt
 from spngp.learning.sharded import Sharded
@@ -47,10 +47,12 @@ class NetworkModel(Regressor):
         self._must_be_fitted()
         return not all(isinstance(of, Unchanged) for of in self.targets_)
 
-    def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any) -> Self:
-        """Check, standardise, plan, learn, store."""
+    def _fit(self, X: Any, y: Any, request: Request, sample_weight: Any, y_variance: Any, begins: bool = False) -> Self:
+        """Check, standardise, plan, learn, store. Where a stream ``begins``, a category may have one level as yet."""
         with self._being_fitted() as model:
             X, Y, known = model._to_learn(X, y, sample_weight, y_variance)
+            if not begins:
+                refuse_single_levels(model.columns_)
             check_target(self.target, known)
             model.targets_ = transforms_for(self.target, X, Y, type(self).__name__)
             Y = transformed(Y, model.targets_)
@@ -61,7 +63,7 @@ class NetworkModel(Regressor):
     def _checked_inputs(self, X: Any, reset: bool, y: Any = None) -> Array:
         """Rows of inputs: of a table the numbers that its columns become, of an array the array.
 
-        Rows to learn from, which come with ``y``, lack no input that was never missing in the fit.
+        Rows to learn from, which come with ``y``, lack no input that was never missing in the fit, and may add levels.
         """
         if not reset and self.columns_.is_plain and self._is_plain(X):
             return np.asarray(X)
@@ -75,13 +77,10 @@ class NetworkModel(Regressor):
             X = super()._checked_inputs(X, reset=True)
             self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
             return X
-        if self.columns_.is_plain:
-            table = as_table(X) if hasattr(self, "feature_names_in_") else None
-            if table is None:
-                return super()._checked_inputs(X, reset=False)
-            # to look at an Arrow table, scikit-learn loads a library, for longer than a row takes to be predicted
-            if hasattr(X, "iloc") or table.names != list(self.feature_names_in_):
-                validate_data(self, X, reset=False, skip_check_array=True)
+        if self.columns_.is_plain and not has_checked_names(self, X):
+            return super()._checked_inputs(X, reset=False)
+        if y is not None:
+            self.columns_ = with_further_levels(self.columns_, X)
         return encoded(X, self.columns_, complete=y is not None)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -273,6 +273,7 @@ class SPNGPRegressor(NetworkModel):
 
         The first call is a ``fit``, and may bring a single row. Later calls
 
+        - learn the levels of categories that come with them, unless ``unknown`` is "error";
         - add each row to its region; all other regions stay untouched, and learn of it when they next predict;
         - judge all outputs of the regions touched that came after the fit anew, as in a fit. If more than one and more
           than a tenth of them would be in doubt, the data have changed there, and all are trusted;
@@ -290,15 +291,19 @@ class SPNGPRegressor(NetworkModel):
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
-                return self.fit(X, y, sample_weight, y_variance)
-            n_before = numbers_of(self._learnt)[1]
-            X, Y, known = self._to_learn(X, y, sample_weight, y_variance, reset=False)
+                if is_elsewhere(X):
+                    return self.fit(X, y, sample_weight, y_variance)
+                return self._fit(X, y, self._request(), sample_weight, y_variance, begins=True)
+            model = self._snapshot()  # takes the place of this one at the end: a failure leaves it as it was
+            n_before = numbers_of(model._learnt)[1]
+            X, Y, known = model._to_learn(X, y, sample_weight, y_variance, reset=False)
             n_new = len(y)
             check_target(self.target, known)
-            self._learnt, labels = updated(self, X, transformed(Y, self.targets_), self._request(), known)
-            self._note_counts(as_weights(sample_weight, n_new).counts, n_new, n_before)
+            model._learnt, labels = updated(model, X, transformed(Y, model.targets_), self._request(), known)
+            model._note_counts(as_weights(sample_weight, n_new).counts, n_new, n_before)
             if labels is not None:
-                self.kernel_names_ = labels
+                model.kernel_names_ = labels
+            self.__dict__ = model.__dict__
         return self
 
     def forget(self, *, rows: Any = None, older_than: int | None = None, keep_last: int | None = None) -> Self:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from spngp._support.checks import as_floats
 from spngp._support.types import Array
@@ -50,6 +52,17 @@ def described(X: Any, y: Any, declared: Mapping[str, Any] | None, unknown: str) 
             if values is not None and any(_is_target(values.numbers, output) for output in Y.T):
                 raise ValueError(f"column {column.name!r} of X is the target itself; leave it out of X")
     return columns
+
+
+def has_checked_names(model: BaseEstimator, X: Any) -> bool:
+    """Whether X is a table for a model that was fitted with names of columns, which are checked then."""
+    table = as_table(X) if hasattr(model, "feature_names_in_") else None
+    if table is None:
+        return False
+    # to look at an Arrow table, scikit-learn loads a library, for longer than a row takes to be predicted
+    if hasattr(X, "iloc") or table.names != list(model.feature_names_in_):
+        validate_data(model, X, reset=False, skip_check_array=True)
+    return True
 
 
 def encoded(X: Any, columns: InputColumns, complete: bool) -> Array:
