@@ -78,3 +78,25 @@ def test_a_window_remembers_the_last_rows():
     assert model.model.row_numbers_.tolist() == list(range(25, 40))
     again = pickle.loads(pickle.dumps(model))
     assert again.predict_one(X[0]) == pytest.approx(model.predict_one(X[0]), abs=1e-9)
+
+
+def test_texts_are_levels_that_rows_may_add():
+    rng = np.random.default_rng(0)
+    cities, effects = ("Graz", "Linz", "Wien"), (0.0, 3.0, -2.0)
+    model = instance()
+    for i in range(60):
+        city = 0 if i < 20 else i % 3  # the others come later
+        a = rng.uniform(-1, 1)
+        model.learn_one({"a": a, "city": cities[city]}, effects[city] + a + 0.05 * rng.normal())
+    found = [model.predict_one({"city": city, "a": 0.2}) for city in cities]
+    np.testing.assert_allclose(found, np.add(effects, 0.2), atol=0.5)
+    many = model.predict_many(pd.DataFrame({"a": [0.2] * 3, "city": cities}))
+    np.testing.assert_allclose(many, found)
+    known, unseen, missing = (
+        model.predict_one({"city": city, "a": 0.2}, with_dist=True).sigma for city in ("Graz", "Wels", None)
+    )
+    assert min(unseen, missing) > 2 * known
+    model.learn_one({"a": 0.1}, 0.5)  # no city: a level as well
+    assert model.model.columns_.columns[1].levels[-1] == "(missing)"
+    with pytest.raises(ValueError, match="feature 'a' was a number in the first row, got 'x'"):
+        model.learn_one({"a": "x", "city": "Graz"}, 1.0)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 4  # of the functions' arguments; the same number is in native.c
+_VERSION = 5  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS),
@@ -23,6 +23,7 @@ _ARGUMENTS = {
     "gram": (*[_COUNT, _ADDRESS] * 2, *[_COUNT] * 2, _ADDRESS, *[_COUNT] * 3, _NUMBER, _ADDRESS),
     "sum_of_parts": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, _COUNT, *[_ADDRESS] * 4),
     "near_box": (_ADDRESS, *[_COUNT] * 3, *[_ADDRESS] * 3, _NUMBER, _ADDRESS),
+    "mark_near": (_ADDRESS, *[_COUNT] * 2, *[_ADDRESS] * 3, _COUNT, *[_ADDRESS] * 5),
     "solve_one": (_ADDRESS, *[_COUNT] * 2, _ADDRESS),
     "solve_two": (_ADDRESS, *[_COUNT] * 2, *[_ADDRESS] * 2),
     "grow": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, _COUNT, *[_ADDRESS] * 4, *[_COUNT] * 2, *[_ADDRESS] * 4),
@@ -48,6 +49,7 @@ class Library(NamedTuple):
     gram: Callable[..., None]
     sum_of_parts: Callable[..., None]
     near_box: Callable[..., int]
+    mark_near: Callable[..., None]
     solve_one: Callable[..., None]
     solve_two: Callable[..., None]
     grow: Callable[..., int]

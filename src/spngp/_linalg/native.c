@@ -36,7 +36,7 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 4; }
+EXPORTED int64_t version(void) { return 5; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
@@ -356,6 +356,42 @@ FOR_EACH_PROCESSOR EXPORTED int64_t near_box(const double *W, int64_t n, int64_t
             found[count++] = squared <= clear ? i : -1 - i;
     }
     return count;
+}
+
+/* How far a box is from another, squared, in units of the scales; more than the limit is not summed up further. */
+INLINED double squared_gap(const double *low_1, const double *high_1, const double *low_2, const double *high_2,
+                           const double *scales, int64_t d, double limit)
+{
+    double squared = 0.0;
+    for (int64_t k = 0; k < d && squared <= limit; k++) {
+        const double below = low_1[k] - high_2[k], above = low_2[k] - high_1[k];
+        double gap = below > above ? below : above;
+        gap = gap > 0.0 ? gap / scales[k] : 0.0;
+        squared += gap * gap;
+    }
+    return squared;
+}
+
+/* Marks the rows that lie within reach of at least one of some boxes, and a little beyond. Rows of d inputs stand in groups,
+ * each with the corners of the box that its rows fill: a group that is too far off is not looked at row by row. A negative
+ * reach is none. */
+FOR_EACH_PROCESSOR EXPORTED void mark_near(const double *W, int64_t d, int64_t n_groups, const int64_t *starts,
+                                           const double *lows, const double *highs, int64_t n_boxes, const double *low,
+                                           const double *high, const double *reach, const double *scales,
+                                           unsigned char *seen)
+{
+    for (int64_t b = 0; b < n_boxes; b++) {
+        const double *from = low + b * d, *to = high + b * d, limit = reach[b] * (1.0 + 1e-9);
+        if (!(reach[b] >= 0.0))
+            continue;
+        for (int64_t g = 0; g < n_groups; g++) {
+            if (squared_gap(from, to, lows + g * d, highs + g * d, scales, d, limit) > limit)
+                continue;
+            for (int64_t i = starts[g]; i < starts[g + 1]; i++)
+                if (!seen[i] && squared_gap(from, to, W + i * d, W + i * d, scales, d, limit) <= limit)
+                    seen[i] = 1;
+        }
+    }
 }
 
 /* A lower triangle in slabs of rows (growing.py): for each slab the address of its first row, the number of that row among

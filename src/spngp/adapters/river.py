@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,7 +93,8 @@ class SPNGPOnline(base.MiniBatchRegressor):
     """Regression by a sum-product network of Gaussian processes that learns row by row, exactly.
 
     The features are those of the first row learnt from. Later ones are left aside; where one is missing, the mean of
-    the values seen so far takes its place.
+    the values seen so far takes its place. Texts are levels of a category, to which rows may add; a missing one is a
+    level as well.
 
     Parameters
     ----------
@@ -151,6 +152,7 @@ class SPNGPOnline(base.MiniBatchRegressor):
             random_state=seed,
         )
         self._features: list[Hashable] = []
+        self._texts: list[Hashable] = []
         self._sums: Array = np.empty(0)
         self._counts: Array = np.empty(0)
 
@@ -162,11 +164,12 @@ class SPNGPOnline(base.MiniBatchRegressor):
         """Add a row, exactly."""
         if not self._features:
             self._features = sorted(x, key=str)
+            self._texts = [name for name in self._features if isinstance(x[name], str)]
             self._sums, self._counts = np.zeros(len(self._features)), np.zeros(len(self._features))
         given = self._given([x])
         known = ~np.isnan(given[0])
         sums, counts = self._sums + np.where(known, given[0], 0.0), self._counts + known
-        self.model.partial_fit(_filled(given, sums, counts), np.array([y], dtype=np.float64))
+        self.model.partial_fit(self._rows([x], _filled(given, sums, counts)), np.array([y], dtype=np.float64))
         self._sums, self._counts = sums, counts
         if self.window is not None and self.model.row_numbers_.size > self.window:
             self.model.forget(keep_last=self.window)
@@ -181,7 +184,7 @@ class SPNGPOnline(base.MiniBatchRegressor):
         if not self._features:
             return Predictive(_UNKNOWN, 0, self.seed) if with_dist else 0.0
         rows = _filled(self._given([x]), self._sums, self._counts)
-        mixture = self.model.predict_dist(rows)
+        mixture = self.model.predict_dist(self._rows([x], rows))
         return Predictive(mixture, self.model.row_numbers_.size, self.seed) if with_dist else float(mixture.mean[0])
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
@@ -190,12 +193,26 @@ class SPNGPOnline(base.MiniBatchRegressor):
 
         if not self._features or not len(X):
             return pd.Series(np.zeros(len(X)), index=X.index, dtype=np.float64)
-        rows = _filled(self._given(X.to_dict("records")), self._sums, self._counts)
-        return pd.Series(self.model.predict_dist(rows).mean, index=X.index)
+        records = X.to_dict("records")
+        rows = _filled(self._given(records), self._sums, self._counts)
+        return pd.Series(self.model.predict_dist(self._rows(records, rows)).mean, index=X.index)
 
-    def _given(self, rows: list[Mapping[Hashable, Any]]) -> Array:
-        """Values of the features, NaN where one is missing."""
-        return np.array([[_number(x.get(name)) for name in self._features] for x in rows])
+    def _given(self, rows: Sequence[Mapping[Any, Any]]) -> Array:
+        """Values of the features, NaN where one is missing or a text."""
+        numbers = [None if name in self._texts else name for name in self._features]
+        return np.array([[math.nan if name is None else _number(name, x.get(name)) for name in numbers] for x in rows])
+
+    def _rows(self, rows: Sequence[Mapping[Any, Any]], numbers: Array) -> Any:
+        """Rows as the model takes them: their numbers, or a table where some features are texts."""
+        if not self._texts:
+            return numbers
+        import pandas as pd
+
+        table = pd.DataFrame(numbers, columns=[str(name) for name in self._features])
+        for name in self._texts:
+            values = [x.get(name) for x in rows]
+            table[str(name)] = pd.Categorical([None if value is None else str(value) for value in values])
+        return table
 
 
 def _filled(given: Array, sums: Array, counts: Array) -> Array:
@@ -203,8 +220,11 @@ def _filled(given: Array, sums: Array, counts: Array) -> Array:
     return np.where(np.isnan(given), sums / np.maximum(counts, 1.0), given)
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def _number(name: Hashable, value: Any) -> float:
+    try:
+        return math.nan if value is None else float(value)
+    except ValueError:
+        raise ValueError(f"feature {name!r} was a number in the first row, got {value!r}") from None
 
 
 _UNKNOWN = GaussianMixture(np.zeros((1, 1)), np.zeros((1, 1)), np.ones((1, 1)))
