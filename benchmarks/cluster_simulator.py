@@ -41,14 +41,20 @@ class Stage:
     moved: float
 
 
-def own_rows(n_rows: float) -> float:
-    """Mean number of rows of a region: halves of halves, until there are 500 at most."""
-    return float(n_rows / 2 ** np.ceil(np.log2(n_rows / MOST_ROWS)))
+def n_cells(n_rows: int) -> int:
+    """Number of cells of a fit."""
+    return max(1, round(n_rows / max(0.75 * ROWS_OF_A_CELL, n_rows / MOST_CELLS)))
 
 
-def seen_rows(n_rows: float) -> float:
+def own_rows(n_rows: int) -> float:
+    """Mean number of rows of a region: halves of halves of a cell, until there are 500 at most."""
+    cell = n_rows / n_cells(n_rows)
+    return float(cell / 2 ** np.ceil(np.log2(cell / MOST_ROWS)))
+
+
+def seen_rows(n_rows: int) -> float:
     """Mean number of rows that a leaf sees."""
-    return own_rows(n_rows) * (1.0 + overlap(int(n_rows), own_rows(n_rows)))
+    return own_rows(n_rows) * (1.0 + overlap(n_rows, own_rows(n_rows)))
 
 
 def scheduled(durations: np.ndarray, workers: int) -> float:
@@ -60,18 +66,19 @@ def scheduled(durations: np.ndarray, workers: int) -> float:
 
 
 def simulated(
-    measured: dict[str, Any], rows: int, workers: int, worker_speed: float, storage: float, seed: int = 0
+    measured: dict[str, Any], rows: int, workers: int, worker_speed: float, storage: float, kernels: int, seed: int = 0
 ) -> list[Stage]:
-    """The stages of a fit of so many rows; speeds are in gigabytes a second."""
+    """The stages of a fit of so many rows; speeds are in gigabytes a second, ``kernels`` those left in each region."""
     rng, stages, d = np.random.default_rng(seed), measured["stages"], measured["inputs"]
     pieces = -(-rows // ROWS_OF_A_PIECE)
-    cells = max(1, round(rows / max(0.75 * ROWS_OF_A_CELL, rows / MOST_CELLS)))
+    cells = n_cells(rows)
     cell, before = rows / cells, measured["rows"] / len(stages["learn_cell"]["seconds"])
     row, noted = 8 * (d + 1), 8 * (d + 1) + 24  # bytes of a row; of one with its number and its noise
     halo = stages["exchange"]["bytes"]["halos"] / stages["exchange"]["bytes"]["cells"]  # rows seen by others, per row
     leaves = rows / own_rows(rows)
     seen = seen_rows(rows) / own_rows(rows)
-    shard = row * (1.0 + halo) + 2 * (8 + 8) * seen + 4 * seen  # two experts: C⁻¹y, weights; positions
+    shard = row * (1.0 + halo) + kernels * (8 + 8) * seen + 4 * seen  # of each expert C⁻¹y and weights; positions
+    more = kernels * measured["rows"] / measured["own rows, mean"] / measured["experts"]  # kernels, of those measured
 
     def stage(name: str, durations: np.ndarray, bytes_of_a_step: float) -> Stage:
         speed = 1e9 * min(worker_speed, storage / min(workers, durations.size))
@@ -85,8 +92,8 @@ def simulated(
     def drawn(name: str, times: float) -> np.ndarray:
         return times * cell / before * rng.choice(stages[name]["seconds"], cells)
 
-    learnt = (own_rows(rows) / measured["own rows, mean"]) ** 2  # n³ an expert, and rows / n experts
-    wide = (seen_rows(rows) / measured["rows seen, mean"]) ** 3 * measured["own rows, mean"] / own_rows(rows)
+    learnt = more * (own_rows(rows) / measured["own rows, mean"]) ** 2  # n³ an expert, and rows / n experts
+    wide = more * (seen_rows(rows) / measured["rows seen, mean"]) ** 3 * measured["own rows, mean"] / own_rows(rows)
     compared = PAIR_COMPARED * d * (leaves / cells) * leaves
     reading, piece = ROW_ROUTED * rows / pieces * np.ones(pieces), rows / pieces
     sample = min(rows, MOST_SAMPLED)
@@ -108,12 +115,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=100)
     parser.add_argument("--worker-speed", type=float, default=1.25, help="gigabytes a second of each (10 Gbit/s)")
     parser.add_argument("--storage", type=float, default=20.0, help="gigabytes a second of all")
+    parser.add_argument("--kernels", type=int, default=3, help="that are left in each region")
     parser.add_argument("--measured", default=str(MEASURED))
     parser.add_argument("--check", type=float, help="CPU seconds that a real run took, to compare with")
     arguments = parser.parse_args()
     measured = json.loads(Path(arguments.measured).read_text())
     speeds = (arguments.worker_speed, arguments.storage)
-    found = simulated(measured, arguments.rows, arguments.workers, *speeds)
+    found = simulated(measured, arguments.rows, arguments.workers, *speeds, arguments.kernels)
     told = f"{speeds[0]:g} GB/s each, {speeds[1]:g} GB/s in all"
     print(f"{arguments.rows:,} rows, {arguments.workers} workers of one core, {told}")
     print("| stage | steps | seconds | GB moved |")
