@@ -40,6 +40,12 @@ _LONGEST_ENTRY, _LONGEST_METADATA = 1024, 65_536
 _METADATA = "__metadata__"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _parse = json.JSONDecoder().raw_decode
+# An entry as we write it, which is found in a third of the time that a parser takes.
+_COUNT = r"(?:0|[1-9][0-9]{0,14})"
+_ENTRY = re.compile(
+    rf'"([^"\\\x00-\x1f]{{1,200}})":{{"dtype":"([A-Z0-9]{{1,8}})","shape":\[((?:{_COUNT}(?:,{_COUNT}){{0,9}})?)\],'
+    rf'"data_offsets":\[({_COUNT}),({_COUNT})\]}}'
+)
 
 
 class Entry:
@@ -101,18 +107,31 @@ def _items(text: str) -> Iterator[tuple[str, Any]]:
         at += 1
     else:
         while True:
-            name, length = _parse(text[at : at + _LONGEST_ENTRY])
-            start = _expect(text, _after_space(text, at + length), ":")
-            longest = _LONGEST_METADATA if name == _METADATA else _LONGEST_ENTRY
-            item, length = _parse(text[start : start + longest])
+            name, item, at = _item(text, at)
             yield name, item
-            at = _after_space(text, start + length)
             if text[at : at + 1] == "}":
                 at += 1
                 break
             at = _expect(text, at, ",")
     if _after_space(text, at) != len(text):
         raise ValueError(f"nothing must follow the header, got {text[at : at + 20]!r}")
+
+
+def _item(text: str, at: int) -> tuple[str, Any, int]:
+    """A name, its value, and the position after both and the space that follows."""
+    usual = _ENTRY.match(text, at)
+    if usual is not None:
+        name, dtype, shape, first, last = usual.groups()
+        item: Any = {
+            "dtype": dtype,
+            "shape": [int(size) for size in shape.split(",")] if shape else [],
+            "data_offsets": [int(first), int(last)],
+        }
+        return name, item, _after_space(text, usual.end())
+    name, length = _parse(text[at : at + _LONGEST_ENTRY])
+    start = _expect(text, _after_space(text, at + length), ":")
+    item, length = _parse(text[start : start + (_LONGEST_METADATA if name == _METADATA else _LONGEST_ENTRY)])
+    return name, item, _after_space(text, start + length)
 
 
 def _expect(text: str, at: int, character: str) -> int:
