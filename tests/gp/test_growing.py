@@ -8,7 +8,7 @@ import pytest
 from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, LeftOut
 from spngp.gp.leave_one_out import leave_one_out
-from spngp.kernels import Matern, SquaredExponential
+from spngp.kernels import Linear, Matern, SquaredExponential
 from spngp.kernels.compiled_sum import FewColumns
 
 PRIOR = ExactGP(SquaredExponential([1.0, 2.0]) + Matern(1.5, [2.0, 1.0], 0.3), 0.04)
@@ -143,3 +143,14 @@ def test_equal_rows_without_noise_need_jitter_and_stay_sound():
     mean, _ = again.predict(X[2:3])
     assert mean[0] == pytest.approx(y[2], abs=1e-3)
     assert again.without(np.array([0])).n == 11
+
+
+@pytest.mark.parametrize("kernel", [Linear(), SquaredExponential([1.0, 2.0])])
+def test_rows_that_need_jitter_may_come_when_nothing_is_asked(kernel):
+    X, y, _ = rows(3)
+    gp = GrowingGP.of(ExactGP(kernel, 0.0), X[[0, 0]], y[[0, 0]], np.zeros(2))
+    assert gp.jitter > 0
+    gp = gp.given(X[[0, 1]], y[[0, 1]], np.zeros(2))
+    assert np.isfinite([gp.log_evidence, *np.ravel(gp.predict(X))]).all()
+    for found in gp.predict(X[:0]):
+        assert found.shape == (0,)

@@ -145,10 +145,9 @@ class GrowingFactor:
             columns = np.array(B[:, : self.n].T, order="C")
             self.solve(columns)
             B[:, : self.n] = columns.T
-        elif self.n:
+        elif self.n and B.shape[0]:
             solve = compiled.library.solve_one if B.shape[0] == 1 else compiled.library.solve_two
-            address, step = B.ctypes.data, B.strides[0]
-            solve(*self._where(), self.n, *range(address, address + B.shape[0] * step, step))
+            solve(*self._where(), self.n, *[B.ctypes.data + i * B.strides[0] for i in range(B.shape[0])])
 
     def solve(self, B: Array) -> None:
         """B ← L⁻¹B, for a C-ordered matrix with a row per row of L."""
