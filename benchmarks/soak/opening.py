@@ -178,7 +178,19 @@ def _import_all() -> None:
     for name in CLASSES:
         with contextlib.suppress(ValueError):
             check_attributes(name, {})
-    for name in ("ascii", "latin-1", "utf-8-sig", "utf-16", "utf-32", "unicode_escape", "idna"):
+    # those of tables that are written in another coding, by soak.table_mutants itself
+    for name in (
+        "ascii",
+        "latin-1",
+        "cp1252",
+        "utf-7",
+        "utf-8-sig",
+        "utf-16",
+        "utf-16-le",
+        "utf-32",
+        "unicode_escape",
+        "idna",
+    ):
         codecs.lookup(name)
     for name in ("_strptime", "bz2", "calendar", "decimal", "difflib", "linecache", "lzma", "zoneinfo"):
         importlib.import_module(name)

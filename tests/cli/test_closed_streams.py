@@ -112,6 +112,10 @@ def test_settings_nested_too_deep(folder, tmp_path):
     (tmp_path / "deep.toml").write_text("ordinal = " + "[" * 500 + "]" * 500)
     line = refused("fit", folder / "d.csv", "-t", "y", "-o", tmp_path / "m", "--config", tmp_path / "deep.toml")
     assert line == f"spngp: {tmp_path / 'deep.toml'} is not TOML that can be read: it is nested too deep"
+    (tmp_path / "deep.toml").write_text("holdout" + ".a" * 900 + " = 1")
+    line = refused("fit", folder / "d.csv", "-t", "y", "-o", tmp_path / "m", "--config", tmp_path / "deep.toml")
+    assert "holdout must be a number, got {'a': {'a': {" in line
+    assert len(line) < 300
 
 
 @pytest.mark.parametrize(

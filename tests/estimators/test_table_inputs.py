@@ -160,6 +160,24 @@ def test_updates_take_tables(fitted):
         model.partial_fit(X[:3].assign(km=[1.0, None, 2.0]), y[:3])
 
 
+def test_an_ignored_column_among_numbers_is_no_input(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"row": np.arange(60.0), "a": rng.normal(size=60), "b": rng.normal(size=60)})
+    y = X["a"] + 0.1 * rng.normal(size=60)
+    model = SPNGPRegressor(columns={"row": "ignored"}, hyperparameters="fixed", random_state=0).fit(X, y)
+    without = SPNGPRegressor(hyperparameters="fixed", random_state=0).fit(X[["a", "b"]], y)
+    assert model.n_features_in_ == 3
+    assert model.X_train_.shape == (60, 2)
+    for given in (X, X.assign(row=-1e9), X[["b", "a"]], X[["a", "b"]].to_numpy()):
+        np.testing.assert_array_equal(model.predict(given), without.predict(X[["a", "b"]]))
+    with pytest.raises(ValueError, match="got an array of numbers with 3 columns"):
+        model.predict(X.to_numpy())
+    model.save(tmp_path / "m.spngp")
+    np.testing.assert_array_equal(spngp.load(tmp_path / "m.spngp").predict(X), model.predict(X))
+    model.partial_fit(X[:2], y[:2])
+    assert model.X_train_.shape == (62, 2)
+
+
 def test_numbers_in_a_table_are_as_in_an_array():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.normal(size=60)

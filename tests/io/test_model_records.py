@@ -10,7 +10,8 @@ import pytest
 import spngp
 from soak.honest_models import FACTORS, MODELS, X_NEW, save_model
 from soak.model_mutants import Parts, mutate, raised_by_us, said, use
-from spngp.io import ModelFileError
+from spngp.io import ModelFileError, consistency
+from spngp.network.units import Affine, Units
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +108,8 @@ def given(lines):
         ("one GP", lambda lines: first(lines, "Matern").update(nu=1.0), "nu of Matern must be 0.5, 1.5 or 2.5"),
         ("one GP", lambda lines: first(lines, "GPRegressor").update(n_jobs="all"), "'n_jobs' parameter of GPRegressor"),
         ("one GP", lambda lines: first(lines, "GPRegressor").update(predict=1), "GPRegressor must have the attributes"),
+        ("one GP", lambda lines: first(lines, "GPRegressor").update(n_features_in_=-1), "there must be 2 columns"),
+        ("one GP", lambda lines: first(lines, "GPRegressor").update(n_features_in_=3), "there must be 2 columns"),
         ("table", lambda lines: first(lines, "Split").update(axis=2), "must know the cuts below it"),
         ("table", lambda lines: first(lines, "Split").update(at={"tuple": [0.1, 0.2]}), "must cover its box"),
         ("table", lambda lines: first(lines, "Column").update(kind="text"), "must be of a known kind, got text"),
@@ -149,3 +152,32 @@ def test_what_a_file_could_not_be_opened_with_is_not_saved(tmp_path):
     model.note_ = "mine"
     model.save(tmp_path / "m")
     assert spngp.load(tmp_path / "m").note_ == "mine"
+
+
+def test_scales_whose_squares_overflow_are_refused():
+    fine, large = (Units(Affine(np.zeros(2), np.ones(2)), Affine(np.zeros(1), np.array([s]))) for s in (1e150, 1e160))
+    consistency.check("Units", fine)
+    with pytest.raises(ValueError, match="squares of the outputs' scales must be finite"):
+        consistency.check("Units", large)
+
+
+def test_numbers_of_rows_far_apart_are_compared_without_overflow(tmp_path):
+    path = tmp_path / "m.spngp"
+    save_model("streamed", path)
+    parts = Parts.of(path)
+    integers = next(array for name, array in parts.arrays.items() if name == "small.int64")
+    refused = 0
+    for place in range(integers.size):
+        changed = copy.deepcopy(parts)
+        array = changed.arrays["small.int64"].copy()
+        array.flat[place] = np.iinfo(np.int64).min
+        changed.arrays["small.int64"] = array
+        path.write_bytes(changed.bytes())
+        try:
+            model = spngp.load(path)
+        except ModelFileError:
+            refused += 1
+            continue
+        assert model.row_numbers_.min() >= 0
+        assert model.outliers_.ndim == 2
+    assert refused > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -319,6 +320,6 @@ def _from_file(path: str) -> dict[str, Any]:
             raise ValueError(f"{path}: unknown setting {entry!r}; known are {', '.join(sorted(known))}")
         converted = known[name].kind.of_file(value)
         if converted is None:
-            raise ValueError(f"{path}: {entry} must be {known[name].kind.told}, got {value!r}")
+            raise ValueError(f"{path}: {entry} must be {known[name].kind.told}, got {reprlib.repr(value)}")
         values[name] = converted
     return values

@@ -23,6 +23,9 @@ def check_estimator(model: Any) -> None:
     n_columns = d
     if hasattr(model, "columns_"):
         check_columns(model.columns_)
+        given, named = len(model.columns_.columns), hasattr(model, "feature_names_in_")
+        fits = n_columns >= given if named or not model.columns_.is_plain else n_columns == given
+        must(fits, f"there must be {given} columns at least, all of them inputs unless they have names", n_columns)
         d = len(model.columns_.input_names)
     model._validate_params()
     random_state = model.random_state

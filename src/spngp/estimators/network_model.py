@@ -22,7 +22,7 @@ from spngp.estimators.fitting import learn_rows
 from spngp.estimators.importance import Importance, importance_of
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
-from spngp.estimators.table_inputs import dense, described, encoded, has_checked_names
+from spngp.estimators.table_inputs import dense, described, encoded, has_all, has_checked_names, takes_numbers
 from spngp.estimators.targets import check_target, log_slopes, transformed, transforms_for
 from spngp.learning import Learnt
 from spngp.learning.sharded import Sharded
@@ -65,19 +65,19 @@ class NetworkModel(Regressor):
 
         Rows to learn from, which come with ``y``, lack no input that was never missing in the fit, and may add levels.
         """
-        if not reset and self.columns_.is_plain and self._is_plain(X):
+        if not reset and takes_numbers(self) and self._is_plain(X):
             return np.asarray(X)
         X = dense(X)
         if reset:
             columns = described(X, y, self.columns, self.unknown)
-            if columns is not None and not columns.is_plain:
+            if columns is not None and not (columns.is_plain and has_all(columns, X)):
                 validate_data(self, X, reset=True, skip_check_array=True)  # names and number of columns
                 self.columns_ = columns
                 return columns.encode(X)
             X = super()._checked_inputs(X, reset=True)
             self.columns_ = columns or InputColumns.of_numbers([f"x{j}" for j in range(X.shape[1])])
             return X
-        if self.columns_.is_plain and not has_checked_names(self, X):
+        if takes_numbers(self) and not has_checked_names(self, X):
             return super()._checked_inputs(X, reset=False)
         if y is not None:
             self.columns_ = with_further_levels(self.columns_, X)

@@ -54,6 +54,18 @@ def described(X: Any, y: Any, declared: Mapping[str, Any] | None, unknown: str) 
     return columns
 
 
+def has_all(columns: InputColumns, X: Any) -> bool:
+    """Whether the columns are all those of a table: none is ignored."""
+    table = as_table(X)
+    return table is not None and len(table.names) == len(columns.columns)
+
+
+def takes_numbers(model: Any) -> bool:
+    """Whether all columns that a model was given are numbers that enter as they are."""
+    columns: InputColumns = model.columns_
+    return columns.is_plain and len(columns.columns) == model.n_features_in_
+
+
 def has_checked_names(model: BaseEstimator, X: Any) -> bool:
     """Whether X is a table for a model that was fitted with names of columns, which are checked then."""
     table = as_table(X) if hasattr(model, "feature_names_in_") else None

@@ -25,6 +25,7 @@ from spngp.network.consistency import (
     check_product,
     check_split,
     check_sum,
+    check_units,
 )
 from spngp.tables.consistency import check_table_of
 
@@ -42,6 +43,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "Box": check_box,
     "NoiseShape": check_noise_shape,
     "Affine": check_affine,
+    "Units": check_units,
     "Budget": check_budget,
     "Learnt": check_learnt,
     "Sharded": check_sharded,

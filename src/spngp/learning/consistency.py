@@ -116,7 +116,8 @@ def _check_upkeep(learnt: Learnt, upkeep: Upkeep) -> None:
         (upkeep.counts, (count, 3), "counts"),
     ):
         must_have_shape(array, shape, what)
-    ascending = upkeep.numbers[0] >= 0 and (np.diff(upkeep.numbers) > 0).all() and upkeep.numbers[-1] < upkeep.n_ever
+    numbers = upkeep.numbers  # compared, since differences may overflow
+    ascending = numbers[0] >= 0 and (numbers[1:] > numbers[:-1]).all() and numbers[-1] < upkeep.n_ever
     must(ascending, f"numbers of rows must ascend from 0 to {upkeep.n_ever}", "others")
     must(not np.isnan(upkeep.reaches).any(), "a reach must be a distance", "NaN")
     must_be_positive(upkeep.seen_noise, "noise of rows", ">= 0")

@@ -11,7 +11,7 @@ from spngp.box import Box
 from spngp.gp.consistency import check_inputs_of
 from spngp.network.nodes import Leaf, Node, Product, Split, Sum
 from spngp.network.placement import distinct_nodes
-from spngp.network.units import Affine
+from spngp.network.units import Affine, Units
 from spngp.noise import NoiseShape
 
 
@@ -86,3 +86,9 @@ def check_affine(affine: Affine) -> None:
     must_have_shape(affine.scale, affine.mean.shape, "scale")
     must_be_finite([affine.mean, affine.scale], "mean and scale")
     must_be_positive(affine.scale, "scale")
+
+
+def check_units(units: Units) -> None:
+    """Raise an error unless variances in the units of the user can be told."""
+    with np.errstate(over="ignore"):
+        must_be_finite(np.square(units.outputs.scale), "squares of the outputs' scales")

@@ -11,7 +11,7 @@ import numpy as np
 from spngp._support.checks import as_floats, as_outputs, as_rows
 from spngp._support.outputs import one_output
 from spngp._support.types import Array, Indices
-from spngp.estimators.table_inputs import encoded
+from spngp.estimators.table_inputs import encoded, takes_numbers
 from spngp.plotting.lines import training_rows, without_names
 from spngp.predictive import GaussianMixture
 
@@ -86,7 +86,7 @@ def judged_rows(model: Any, X: Any, y: Any, row_names: Sequence[Any] | None) -> 
         names = getattr(X, "index", None) if row_names is None and columns is not None else row_names
         expected = getattr(model, "feature_names_in_", None)
         described = getattr(model, "columns_", None)  # a committee has none
-        plain = described is None or described.is_plain
+        plain = described is None or takes_numbers(model)
         if plain and columns is not None and expected is not None and list(columns) != list(expected):
             raise ValueError(f"X must have the columns {list(expected)} the model was fitted on, got {list(columns)}")
         X = as_rows(X, "X") if described is None or plain else encoded(X, described, complete=False)
