@@ -97,6 +97,7 @@ def test_texts_are_levels_that_rows_may_add():
     )
     assert min(unseen, missing) > 2 * known
     model.learn_one({"a": 0.1}, 0.5)  # no city: a level as well
-    assert model.model.columns_.columns[1].levels[-1] == "(missing)"
-    with pytest.raises(ValueError, match="feature 'a' was a number in the first row, got 'x'"):
+    model.learn_one({"a": 0.1, "city": float("nan")}, 0.4)
+    assert sorted(model.model.columns_.columns[1].levels) == ["(missing)", *cities]
+    with pytest.raises(ValueError, match="feature 'a' was no text in the first row, got 'x'"):
         model.learn_one({"a": "x", "city": "Graz"}, 1.0)

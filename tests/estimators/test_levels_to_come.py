@@ -47,6 +47,54 @@ def test_from_one_row_as_good_as_a_fit():
     assert rmse_by_level(model).mean() < 1.2 * rmse_by_level(at_once).mean()
 
 
+def many_levels(n, first, last, seed):
+    rng = np.random.default_rng(seed)
+    level, km = rng.integers(first, last, n), rng.uniform(-2, 2, n)
+    y = (level * 37 % 101) / 10 + np.sin(2 * km) + 0.1 * rng.normal(size=n)
+    return pd.DataFrame({"level": [f"l{i}" for i in level], "km": km}), y
+
+
+@pytest.mark.parametrize("batch", [8, 200])
+def test_levels_new_to_many_regions(batch):
+    """They are ranked with the others when everything is learnt again, seldom, and old ones are not taken for wrong."""
+    settings = {"max_leaf_size": 50, "hyperparameters": "tied", "random_state": 0}
+    (X, y), (X_more, y_more) = many_levels(800, 0, 20, 0), many_levels(200, 20, 40, 1)
+    model = SPNGPRegressor(**settings).fit(X, y)
+    for start in range(0, 200, batch):
+        model.partial_fit(X_more[start : start + batch], y_more[start : start + batch])
+    at_once = SPNGPRegressor(**settings).fit(pd.concat([X, X_more]), np.concatenate([y, y_more]))
+    for first, last in ((0, 20), (20, 40)):
+        X_test, y_test = many_levels(300, first, last, 2)
+        found, expected = (np.sqrt(np.mean((m.predict(X_test) - y_test) ** 2)) for m in (model, at_once))
+        assert found < 1.2 * expected + 0.02
+    kinds = [event["kind"] for event in model.events_]
+    assert kinds.count("model") <= 2
+    assert "past" not in kinds
+
+
+def test_codes_of_many_levels_are_no_drift():
+    model = SPNGPRegressor(max_leaf_size=50, hyperparameters="tied", random_state=0).fit(*many_levels(600, 0, 20, 0))
+    X, y = many_levels(160, 0, 20, 1)
+    for start in range(0, 160, 8):
+        model.partial_fit(X[start : start + 8], y[start : start + 8])
+    assert not [event for event in model.events_ if event["kind"] == "model"]
+
+
+def test_a_column_that_is_not_there_is_an_error():
+    model = SPNGPRegressor(random_state=0).fit(*rows(60, 0))
+    X, y = rows(3, 1)
+    with pytest.raises(ValueError, match=r"X has no column 'city'.*did you mean 'City'"):
+        model.partial_fit(X.rename(columns={"city": "City"}), y)
+
+
+@pytest.mark.parametrize("wrong", [{"hyperparameters": "foo"}, {"max_leaf_size": -3}, {"unknown": "bogus"}])
+def test_a_stream_that_begins_refuses_what_a_fit_refuses(wrong):
+    X, y = rows(20, 0)
+    for first in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter of SPNGPRegressor must be"):
+            getattr(SPNGPRegressor(**wrong), first)(X, y)
+
+
 def test_it_is_exact():
     model = SPNGPRegressor(max_leaf_size=40, random_state=0).fit(*rows(90, 0, n_levels=3))
     X, y = rows(30, 1)

@@ -11,6 +11,7 @@ from river import base
 from river.proba.base import ContinuousDistribution
 
 from spngp._support.types import Array
+from spngp.columns.frames import is_missing
 from spngp.estimators import SPNGPRegressor
 from spngp.predictive import GaussianMixture
 from spngp.transformed import TransformedMixture
@@ -211,7 +212,7 @@ class SPNGPOnline(base.MiniBatchRegressor):
         table = pd.DataFrame(numbers, columns=[str(name) for name in self._features])
         for name in self._texts:
             values = [x.get(name) for x in rows]
-            table[str(name)] = pd.Categorical([None if value is None else str(value) for value in values])
+            table[str(name)] = pd.Categorical([None if is_missing(value) else str(value) for value in values])
         return table
 
 
@@ -224,7 +225,7 @@ def _number(name: Hashable, value: Any) -> float:
     try:
         return math.nan if value is None else float(value)
     except ValueError:
-        raise ValueError(f"feature {name!r} was a number in the first row, got {value!r}") from None
+        raise ValueError(f"feature {name!r} was no text in the first row, got {value!r}") from None
 
 
 _UNKNOWN = GaussianMixture(np.zeros((1, 1)), np.zeros((1, 1)), np.ones((1, 1)))

@@ -31,12 +31,13 @@ class Column:
         added later; kernels see only which codes are equal.
     unseen : int
         Of a category: the code of all levels that are not listed. Codes of levels are even, 0, 2, 4 …; this one is odd
-        and stands where half of the rows have lower codes. Every odd code is that of a level not seen.
+        and stands where half of the rows had lower codes when everything was learnt. Every odd code is that of a level
+        not seen.
     parts : tuple of str
         What a date becomes; see :data:`spngp.columns.dates.DATE_PARTS`.
     gaps : bool
-        Whether values were missing in the fit. A missing value of a category then has the level ``(missing)``; one of
-        another kind becomes ``fill``, and a last input tells missing ones (1) from others (0).
+        Whether values were missing in rows learnt from. A missing value of a category then has the level ``(missing)``;
+        one of another kind becomes ``fill``, and a last input tells missing ones (1) from others (0).
     fill : tuple of float
         For each input, what stands for a missing value: the median. Empty for categories.
     """

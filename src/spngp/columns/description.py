@@ -27,7 +27,7 @@ class InputColumns:
     ----------
     columns : tuple of Column
     unknown : {"prior", "error"}
-        What a level of a category that was not seen in the fit is: predicted as a further level, of which nothing but
+        What a level of a category that no row had so far is: predicted as a further level, of which nothing but
         the prior is known, or refused.
 
     Examples
@@ -97,7 +97,7 @@ class InputColumns:
             raise TypeError(f"X must be a table with the columns {', '.join(self.names)}, got a {type(X).__name__}")
         for column in self.columns:
             if column.name not in table.names and not column.may_be_missing:
-                raise _never_missing(column, table)
+                raise never_missing(column, table)
         parts = [column.encode(self.values(column, table), self.unknown == "error") for column in self.columns]
         return np.column_stack(parts)
 
@@ -175,7 +175,8 @@ def _date(days: float) -> np.datetime64:
     return seconds.astype("datetime64[D]") if seconds == seconds.astype("datetime64[D]") else seconds
 
 
-def _never_missing(column: Column, table: Table) -> ValueError:
+def never_missing(column: Column, table: Table) -> ValueError:
+    """The error for a column that is not there."""
     close = difflib.get_close_matches(column.name, table.names, 1)
     hint = f"did you mean {close[0]!r}?" if close else "to predict without it, add it with all values missing"
     return ValueError(f"X has no column {column.name!r}, which was never missing in the fit; {hint}")

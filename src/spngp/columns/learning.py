@@ -12,10 +12,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from spngp._support.checks import shown
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices
 from spngp.columns import dates
 from spngp.columns.column import MISSING_LEVEL, Column
-from spngp.columns.description import InputColumns, as_levels
+from spngp.columns.description import InputColumns, as_levels, never_missing
 from spngp.columns.frames import Table, Values, as_table
 
 MOST_COLUMNS = 10_000  # a length-scale for each: more cannot be learnt, and take more memory than rows do
@@ -79,6 +79,9 @@ def with_further_levels(columns: InputColumns, X: Any) -> InputColumns:
     table = as_table(X)
     if table is None or columns.unknown == "error" or not any(column.kind == "category" for column in columns.columns):
         return columns
+    for column in columns.columns:
+        if column.name not in table.names and not column.gaps:
+            raise never_missing(column, table)
     grown = tuple(
         _with_levels_of(column, columns.values(column, table)) if column.kind == "category" else column
         for column in columns.columns
@@ -88,10 +91,31 @@ def with_further_levels(columns: InputColumns, X: Any) -> InputColumns:
 
 def _with_levels_of(column: Column, values: Values) -> Column:
     given = dict.fromkeys(MISSING_LEVEL if text is None else text for text in values.texts)
-    further = [level for level in given if level not in column.levels][: max(0, MOST_LEVELS - len(column.levels))]
+    known = set(column.levels)
+    further = [level for level in given if level not in known][: max(0, MOST_LEVELS - len(known))]
     for level in further:
         _refuse_long(column.name, level)
-    return replace(column, levels=(*column.levels, *further), gaps=column.gaps or MISSING_LEVEL in further)
+    levels = (*column.levels, *further)
+    return replace(column, levels=levels, gaps=column.gaps or (None in values.texts and MISSING_LEVEL in levels))
+
+
+def ranked_again(columns: InputColumns, X: Array, Y: Array) -> tuple[InputColumns, Array]:
+    """The columns with levels in the order that these rows of inputs and outputs give them, and rows of their codes.
+
+    Levels that came later stand after the others until everything is learnt again.
+    """
+    X, ranks, found = X.copy(), _mean_ranks(Y), []
+    for column in columns.columns:
+        if column.kind == "category":
+            j = columns.inputs_of(column.name).start
+            known = X[:, j] % 2.0 == 0.0
+            places = (X[known, j] / 2.0).astype(np.intp)
+            order, unseen = _order(places, ranks[known], len(column.levels))
+            X[~known, j] = unseen
+            X[known, j] = 2.0 * np.argsort(order)[places]
+            column = replace(column, levels=tuple(column.levels[i] for i in order), unseen=unseen)
+        found.append(column)
+    return replace(columns, columns=tuple(found)), X
 
 
 def too_many_columns(source: str, count: int) -> ValueError:
@@ -168,13 +192,9 @@ def _ordinal(name: str, values: Values, order: tuple[str, ...]) -> Column:
 
 def _category(name: str, values: Values, ranks: Array) -> Column:
     texts = [MISSING_LEVEL if text is None else text for text in values.texts]
-    distinct, codes, counts = np.unique(np.array(texts, dtype=object), return_inverse=True, return_counts=True)
+    distinct, codes = np.unique(np.array(texts, dtype=object), return_inverse=True)
     check_levels(name, [level for level in distinct if level != MISSING_LEVEL], len(texts))
-    # mean ranks shrunk towards the middle, so that a level of one row is not the first or last
-    sums = np.bincount(codes, np.where(np.isnan(ranks), 0.5, ranks) - 0.5)
-    order = np.argsort(sums / (counts + 1.0), kind="stable")
-    below = np.cumsum(counts[order])
-    unseen = 2 * int(np.searchsorted(below, 0.5 * len(texts), side="left")) + 1
+    order, unseen = _order(codes, ranks, distinct.size)
     return Column(
         name,
         "category",
@@ -182,6 +202,15 @@ def _category(name: str, values: Values, ranks: Array) -> Column:
         unseen=unseen,
         gaps=any(text is None for text in values.texts),
     )
+
+
+def _order(codes: Indices, ranks: Array, count: int) -> tuple[Indices, int]:
+    """Levels by the mean rank of their outputs, and the code of unseen ones, which half of the rows are below."""
+    # mean ranks shrunk towards the middle, so that a level of one row is not the first or last
+    sums = np.bincount(codes, np.where(np.isnan(ranks), 0.5, ranks) - 0.5, count)
+    counts = np.bincount(codes, minlength=count)
+    order = np.argsort(sums / (counts + 1.0), kind="stable")
+    return order, 2 * int(np.searchsorted(np.cumsum(counts[order]), 0.5 * codes.size, side="left")) + 1
 
 
 def check_levels(name: str, levels: Sequence[str], n_rows: int) -> None:

@@ -98,7 +98,7 @@ class SPNGPRegressor(NetworkModel):
         ``{"size": ["S", "M", "L"]}`` for levels in their order, ``{"when": ["days", "week"]}`` for the parts that a
         date becomes, ``{"row": "ignored"}`` for a column that is no input.
     unknown : {"prior", "error"}
-        What to do with a level of a category that was not seen in the fit: predict it as a further level, of which only
+        What to do with a level of a category that no row had so far: predict it as a further level, of which only
         the prior over levels is known, or refuse it.
     memory_limit : float, optional
         Gigabytes that the model may hold; by default a fifth of the machine's memory, with at most one gigabyte of
@@ -291,10 +291,11 @@ class SPNGPRegressor(NetworkModel):
         """
         with lock_of(self):
             if not self.__sklearn_is_fitted__():
-                if is_elsewhere(X):
+                if is_elsewhere(X) or self.unknown == "error":  # then all levels come with the first rows
                     return self.fit(X, y, sample_weight, y_variance)
+                self._validate_params()
                 return self._fit(X, y, self._request(), sample_weight, y_variance, begins=True)
-            model = self._snapshot()  # takes the place of this one at the end: a failure leaves it as it was
+            model = self._snapshot()  # a failure leaves the model as it was
             n_before = numbers_of(model._learnt)[1]
             X, Y, known = model._to_learn(X, y, sample_weight, y_variance, reset=False)
             n_new = len(y)
@@ -303,7 +304,8 @@ class SPNGPRegressor(NetworkModel):
             model._note_counts(as_weights(sample_weight, n_new).counts, n_new, n_before)
             if labels is not None:
                 model.kernel_names_ = labels
-            self.__dict__ = model.__dict__
+            learnt = ("_learnt", "columns_", "kernel_names_", "row_repeats_")  # all at once, for other threads
+            self.__dict__.update({name: value for name, value in vars(model).items() if name in learnt})
         return self
 
     def forget(self, *, rows: Any = None, older_than: int | None = None, keep_last: int | None = None) -> Self:

@@ -8,6 +8,7 @@ import numpy as np
 
 from spngp._support.checks import as_count
 from spngp._support.types import Array, Indices
+from spngp.columns.learning import ranked_again
 from spngp.estimators.fitting import learn_rows
 from spngp.estimators.names import kernel_names
 from spngp.estimators.planning import Request
@@ -35,7 +36,8 @@ class Relearning:
         self.labels: list[str] | None = None
 
     def learn_all(self, X: Array, Y: Array, variances: Array | None) -> Learnt:
-        """Everything anew, units included."""
+        """Everything anew, units and the order of levels included."""
+        self._model.columns_, X = ranked_again(self._model.columns_, X, Y)
         known = KnownVariances.of(variances, None, Y.shape[1])
         plan, learnt = learn_rows(self._model, X, Y, self._request, known)
         self.labels = kernel_names(plan.labels, learnt.prior)

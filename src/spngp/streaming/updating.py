@@ -13,6 +13,7 @@ from spngp._support.types import Array, Indices
 from spngp._support.values import with_fields
 from spngp.noise import NoiseShape
 from spngp.streaming.conditioned import given_own, growing
+from spngp.streaming.levels import with_new_levels
 from spngp.streaming.living import Lineage, Living, located, next_revision
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
 
@@ -154,7 +155,8 @@ def _transforms(
         total = math.fsum(weighted) / math.fsum(weights)
         found.append(min(max(total, 1e-12), 1.0 - 1e-12))
         log_weights = [weight + one.log_density for weight, one in zip(log_weights, at_row, strict=True)]
-    return found
+    new = with_new_levels(living, content.numbers[-m:][: len(found)])
+    return found if new is None else [one for one, is_new in zip(found, new, strict=True) if not is_new]
 
 
 class _Innovation(NamedTuple):

@@ -3,8 +3,9 @@
 =========================  =====================================================================================
 everything is learnt again  while the set is small (up to two regions' worth of rows): when half as many rows have
                             come as it was learnt from; up to sixteen regions' worth: when as many have come; later:
-                            when units no longer fit the rows, when regions are four times as many as rows call for,
-                            when a quarter of the regions have drifted, or when all rows learnt from are forgotten
+                            when units no longer fit the rows or a tenth of these have new levels, when regions are
+                            four times as many as rows call for, when a quarter of them have drifted, or when all
+                            rows learnt from are forgotten
 a region is cut             when it has more rows than a region may have
 earlier rows hardly count   when the outputs of a region drift and contradict them (:mod:`spngp.streaming.ageing`)
 a region is learnt again    when half as many rows have come as it was learnt from, or when its predictions drift:
@@ -35,6 +36,7 @@ from spngp.box import Box
 from spngp.learning import Learnt, Plan
 from spngp.learning.upkeep import Event
 from spngp.streaming.ageing import without_the_past
+from spngp.streaming.levels import code_limits, with_new_levels
 from spngp.streaming.living import Living, announced
 from spngp.streaming.local import cut, learn_region_again, see_less
 from spngp.streaming.regions import LivingRegion
@@ -55,6 +57,7 @@ _MOST_CONTEXT = 2.0  # times as many as when the reach was set
 _FEWEST_FOR_UNITS = 32  # rows that must have come before units are looked at
 _FARTHEST_MIDDLE = 3.0  # median of later rows, in the units of learning, that still fits them
 _WIDEST = 4.0  # their spread, likewise
+_MOST_NEW = 0.1  # share of rows with levels that came later, before everything is learnt again
 
 
 @dataclass(frozen=True)
@@ -132,12 +135,17 @@ def _since(living: Living, reason: str) -> int:
 
 
 def _misfit(living: Living) -> str:
-    """Why the units of learning no longer fit the rows that came since they were chosen; empty if they do."""
+    """Why units and levels no longer fit the rows that came since they were chosen; empty if they do."""
     later = slice(int(np.searchsorted(living.log.numbers.values, living.first_later)), None)
+    new = with_new_levels(living, living.log.numbers.values[later])
+    if new is not None and new.sum() >= max(_FEWEST_FOR_UNITS, _MOST_NEW * living.log.n):
+        return f"{counted(int(new.sum()), 'row')} have levels that came later"
+    limits = code_limits(living)
     spreads = living.base.output_spreads
     columns = [("output", k, column / spreads[k]) for k, column in enumerate(living.log.Z.values[later].T)]
     if not living.base.units.inputs.keeps_scale:
-        columns += [("input", j, column) for j, column in enumerate(living.log.W.values[later].T)]
+        inputs = enumerate(living.log.W.values[later].T)
+        columns += [("input", j, column) for j, column in inputs if limits is None or np.isinf(limits[j])]
     for what, j, column in columns:
         values = column[~np.isnan(column)]
         if values.size < _FEWEST_FOR_UNITS:
