@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from soak.killed_work import rows, state
 
@@ -44,8 +45,7 @@ def main() -> None:
 
         expected, seconds = fitted()
         for _ in range(job["kills"]):
-            client.wait_for_workers(2)
-            pid = rng.choice(sorted(client.run(os.getpid).values()))
+            pid = rng.choice(_processes(client))
             deadly = threading.Timer(rng.uniform(0.0, seconds), os.kill, (pid, signal.SIGKILL))
             deadly.start()
             try:
@@ -57,6 +57,19 @@ def main() -> None:
     left += [path.name for path in home.iterdir() if sorted(part.name for part in path.iterdir()) != ["model"]]
     told = {"work": "Dask workers, in any stage", "kills": found, "troubles": {"left behind": left}, "seconds": seconds}
     print(json.dumps(told), flush=True)
+
+
+def _processes(client: Any) -> list[int]:
+    """The numbers of both workers; one that was killed just now may be known for a while, and not answer."""
+    while True:
+        client.wait_for_workers(2)
+        try:
+            found = client.run(os.getpid)
+        except OSError:
+            found = {}
+        if len(found) == 2:
+            return sorted(found.values())
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":
