@@ -12,8 +12,8 @@ student
 gross
     The same with 2 % of the outputs (at least one) moved by 10 to 1,000 standard deviations; rows judged are sound.
 noise
-    Nothing but noise. Up to 20 rows ten times as many sets are drawn: what is lost there is lost in one set of a
-    hundred, whose rows lie on a curve by chance.
+    Nothing but noise. Up to 20 rows ten times as many sets are drawn (from a hundred on): what is lost there is lost
+    in one set of a hundred, whose rows lie on a curve by chance.
 step
     Two levels, with a border across one input.
 peak
@@ -39,7 +39,7 @@ LEVELS = (0.5, 0.8, 0.95)
 N_TEST = 200
 KINDS = ("gp", "heteroscedastic", "student", "gross", "noise", "step", "peak")
 SHAPES = ((10, 1), (10, 2), (20, 1), (20, 2), (50, 1), (50, 2), (50, 5), (50, 10), (100, 5), (100, 10), (200, 10))
-_RARE, _FEWEST = 10, 20  # times as many sets of pure noise, up to so many rows
+_RARE, _FEWEST, _JUDGED = 10, 20, 100  # times as many sets of pure noise, up to so many rows, where sets are that many
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +163,7 @@ def table(
     with ProcessPoolExecutor(n_jobs) as pool:
         for kind in kinds:
             for n, d in shapes:
-                count = _RARE * sets if kind == "noise" and n <= _FEWEST else sets
+                count = _RARE * sets if kind == "noise" and n <= _FEWEST and sets >= _JUDGED else sets
                 found = np.array(list(pool.map(partial(judged, kind, n, d, models), range(count))))
                 means = found.mean(axis=0)
                 shares = [f"{100 * share:.1f}" for share in means[0, 2:]]

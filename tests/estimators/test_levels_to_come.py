@@ -30,7 +30,7 @@ def rmse_by_level(model, seed=9):
 @pytest.mark.parametrize("batch", [1, 25])
 def test_levels_that_come_later_are_learnt(batch):
     model = SPNGPRegressor(random_state=0).fit(*rows(60, 0, n_levels=3))
-    X, y = rows(90, 1)
+    X, y = rows(60, 1)
     assert rmse_by_level(model).max() > 1.0
     for start in range(0, len(y), batch):
         model.partial_fit(X[start : start + batch], y[start : start + batch])
@@ -39,7 +39,7 @@ def test_levels_that_come_later_are_learnt(batch):
 
 
 def test_from_one_row_as_good_as_a_fit():
-    X, y = rows(70, 2)
+    X, y = rows(50, 2)
     model = SPNGPRegressor(random_state=0)
     for i in range(len(y)):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
@@ -138,12 +138,12 @@ def test_a_failure_and_a_refusal_leave_the_model_as_it_was():
 
 
 def test_saved_between_two_rows(tmp_path):
-    X, y = rows(26, 4)
+    X, y = rows(14, 4)
     model, saved = SPNGPRegressor(random_state=0), SPNGPRegressor(random_state=0)
     for i in range(len(y)):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
         saved.partial_fit(X[i : i + 1], y[i : i + 1])
-        if i in (0, 7, 21):
+        if i in (0, 4, 9):
             saved.save(tmp_path / "model")
             saved = spngp.load(tmp_path / "model")
     assert saved.columns_ == model.columns_
