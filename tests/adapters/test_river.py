@@ -101,3 +101,12 @@ def test_texts_are_levels_that_rows_may_add():
     assert sorted(model.model.columns_.columns[1].levels) == ["(missing)", *cities]
     with pytest.raises(ValueError, match="feature 'a' was no text in the first row, got 'x'"):
         model.learn_one({"a": "x", "city": "Graz"}, 1.0)
+
+
+def test_a_first_row_that_fails_leaves_nothing_behind():
+    model = instance()
+    with pytest.raises(ValueError, match="finite"):
+        model.learn_one({"a": 1.0}, float("inf"))
+    assert model.predict_one({"a": 1.0}) == 0.0
+    model.learn_one({"city": "Graz", "b": 2.0}, 1.0)
+    assert np.isfinite(model.predict_one({"city": "Graz", "b": 2.0}))

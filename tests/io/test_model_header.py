@@ -183,3 +183,30 @@ def test_checking_a_large_file_does_not_keep_it_in_memory(tmp_path):
     zeros = np.zeros(12 * MEGABYTE)
     write(tmp_path / "m", {"a": zeros}, {})
     assert int(run(_CHECKING, tmp_path / "m", checksum(zeros))) < zeros.nbytes / 4
+
+
+def entries_of(text):
+    try:
+        metadata, found = read_header(text)
+    except (ValueError, KeyError, TypeError):
+        return "refused"
+    return metadata, {name: (e.dtype, e.shape, e.start - len(text), e.stop - len(text)) for name, e in found.items()}
+
+
+def test_the_pattern_reads_what_the_parser_reads():
+    """A space after a colon makes an entry one for the parser: whatever is changed, both must say the same."""
+    rng = np.random.default_rng(0)
+    arrays = {"a": np.zeros((3, 2)), "b c": np.zeros(0, dtype=np.int64), "é": np.zeros((), dtype=np.uint8)}
+    honest = write_header(arrays, {"k": "v"}).decode().rstrip()
+    assert entries_of(honest.encode())[1].keys() == arrays.keys()
+    refused = 0
+    for _ in range(2000):
+        text = list(honest)
+        for place in rng.integers(0, len(text), rng.integers(0, 3)):
+            text[place] = str(rng.choice(list('0159-.",:[]{}\\ eF')))
+        changed = "".join(text)
+        spaced = changed.replace('":{"dtype"', '": {"dtype"')
+        found = entries_of(changed.encode())
+        refused += found == "refused"
+        assert found == entries_of(spaced.encode()), changed
+    assert 200 < refused < 2000

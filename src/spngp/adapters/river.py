@@ -163,7 +163,7 @@ class SPNGPOnline(base.MiniBatchRegressor):
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float) -> None:
         """Add a row, exactly."""
-        if not self._features:
+        if not self.model.__sklearn_is_fitted__():
             self._features = sorted(x, key=str)
             self._texts = [name for name in self._features if isinstance(x[name], str)]
             self._sums, self._counts = np.zeros(len(self._features)), np.zeros(len(self._features))
@@ -182,7 +182,7 @@ class SPNGPOnline(base.MiniBatchRegressor):
 
     def predict_one(self, x: Mapping[Hashable, Any], with_dist: bool = False) -> Any:
         """The mean, or with ``with_dist`` the whole distribution; 0 before anything was learnt."""
-        if not self._features:
+        if not self.model.__sklearn_is_fitted__():
             return Predictive(_UNKNOWN, 0, self.seed) if with_dist else 0.0
         rows = _filled(self._given([x]), self._sums, self._counts)
         mixture = self.model.predict_dist(self._rows([x], rows))
@@ -192,7 +192,7 @@ class SPNGPOnline(base.MiniBatchRegressor):
         """The mean at each row of a data frame."""
         import pandas as pd
 
-        if not self._features or not len(X):
+        if not self.model.__sklearn_is_fitted__() or not len(X):
             return pd.Series(np.zeros(len(X)), index=X.index, dtype=np.float64)
         records = X.to_dict("records")
         rows = _filled(self._given(records), self._sums, self._counts)

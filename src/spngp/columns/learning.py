@@ -104,6 +104,8 @@ def ranked_again(columns: InputColumns, X: Array, Y: Array) -> tuple[InputColumn
 
     Levels that came later stand after the others until everything is learnt again.
     """
+    if not any(column.kind == "category" for column in columns.columns):
+        return columns, X
     X, ranks, found = X.copy(), _mean_ranks(Y), []
     for column in columns.columns:
         if column.kind == "category":

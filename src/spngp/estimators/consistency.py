@@ -23,9 +23,10 @@ def check_estimator(model: Any) -> None:
     n_columns = d
     if hasattr(model, "columns_"):
         check_columns(model.columns_)
-        given, named = len(model.columns_.columns), hasattr(model, "feature_names_in_")
-        fits = n_columns >= given if named or not model.columns_.is_plain else n_columns == given
-        must(fits, f"there must be {given} columns at least, all of them inputs unless they have names", n_columns)
+        given = len(model.columns_.columns)
+        some_ignored = hasattr(model, "feature_names_in_") or not model.columns_.is_plain  # perhaps
+        fits = n_columns >= given if some_ignored else n_columns == given
+        must(fits, f"n_features_in_ must be {given}{' or more' if some_ignored else ''}", n_columns)
         d = len(model.columns_.input_names)
     model._validate_params()
     random_state = model.random_state
