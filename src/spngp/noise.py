@@ -1,14 +1,12 @@
 """The shape of the noise: Gaussian, or another one that leave-one-out residuals have shown.
 
-Leaves are exact GPs with Gaussian noise, which sets the mean and the variance of every prediction. Real noise often has
-a sharper peak and longer tails of the same variance: a few rows lie ten standard deviations off. A :class:`NoiseShape`
-mixes Gaussians of different widths,
+Leaves are exact GPs with Gaussian noise, which sets the mean of every prediction. Real noise often has a sharper peak
+and longer tails: a few rows lie ten standard deviations off. A :class:`NoiseShape` mixes Gaussians of different widths,
 
     noise ~ Σ_j weight_j N(0, factor_j · noise_variance),
 
-with weights learnt from closed-form leave-one-out residuals. Of many rows Σ_j weight_j factor_j is one: means,
-variances and evidences stay as they are. Of few rows the variance itself is in doubt, and the sum may be another.
-Densities, quantiles and intervals get the right shape. A further part of small weight is for surprises: outputs that no
+learnt from closed-form leave-one-out residuals. Means and evidences stay as they are; variances, densities, quantiles
+and intervals are what rows that were held out show. A further part of small weight is for surprises: outputs that no
 noise seen so far explains.
 """
 
@@ -24,7 +22,7 @@ from spngp._support.types import Array
 
 @dataclass(frozen=True)
 class NoiseShape:
-    """A scale mixture of Gaussians with mean zero; its variance is in units of the noise variance, one as a rule.
+    """A scale mixture of Gaussians with mean zero; its variance is in units of the noise variance, near one.
 
     Parameters
     ----------

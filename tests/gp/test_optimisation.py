@@ -80,6 +80,28 @@ def test_adaptive_gradient_equals_central_differences():
     np.testing.assert_allclose(objective(gp.theta)[1], central_differences(objective, gp.theta), rtol=1e-6, atol=1e-6)
 
 
+def test_a_prior_may_hold_one_side_only():
+    gp = TEMPLATES[0]
+    centre = gp.theta + np.array([0.3, -0.3, 0.3, -0.3])
+    prior = GaussianPrior(centre, np.full(4, np.inf), np.full(4, 0.2))
+    evidence = LeafEvidence(gp, *rows(25, 0))
+    objective = prior.added_to(evidence)
+    (value, gradient), (plain, plain_gradient) = objective(gp.theta), evidence(gp.theta)
+    assert value == pytest.approx(plain - 2 * 0.5 * (0.3 / 0.2) ** 2, rel=1e-12)  # two are below their centres
+    np.testing.assert_allclose(gradient - plain_gradient, [0.3 / 0.2**2, 0.0, 0.3 / 0.2**2, 0.0], rtol=1e-9)
+    np.testing.assert_allclose(gradient, central_differences(objective, gp.theta), rtol=1e-6, atol=1e-6)
+
+
+def test_priors_of_several_gps_are_one_after_the_other():
+    first, second = TEMPLATES[0], TEMPLATES[1]
+    one_sided = GaussianPrior.of(first, lambda _: np.inf, lambda _: 0.5)
+    both_sides = GaussianPrior.of(second, lambda _: 2.0)
+    together = GaussianPrior.together([one_sided, both_sides])
+    assert together.centre.tolist() == [*first.theta, *second.theta]
+    assert together.std.tolist() == [np.inf] * first.theta.size + [2.0] * second.theta.size
+    assert together.below.tolist() == [0.5] * first.theta.size + [2.0] * second.theta.size
+
+
 def test_training_climbs_to_a_stationary_point():
     X, y = rows(80, 3)
     fitted = fit_gp(TEMPLATES[0], X, y)

@@ -12,7 +12,8 @@ from spngp.learning import StructureLeftWarning
 from spngp.learning.blocks import blocks_of
 from spngp.learning.defaults import default_kernels, noise_parameter
 from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
-from spngp.learning.search import Alternatives, beliefs, evidence, in_sight, without_unbelieved
+from spngp.learning.plan import Effort
+from spngp.learning.search import Alternatives, beliefs, evidence, in_sight, tied_prior, without_unbelieved
 from spngp.learning.structure_left import Finding, structure_left, warn_of_structure
 from spngp.learning.tied import metric
 from spngp.learning.tied_evidence import fit_tied
@@ -157,6 +158,33 @@ def test_an_input_that_was_let_go_of_is_found_again_from_within_sight(seed):
         return evidence(fit_tied(known.gps, blocks, 40)[0], blocks)
 
     assert reached(in_sight(known)) > reached(known) + 100
+
+
+def test_a_prior_may_hold_back_short_length_scales_alone():
+    start = ExactGP(default_kernels(3)[0], noise_parameter(1.0, 400))
+    along = np.array([which.role == "length_scale" for which in start.free_parameters])
+    free, held = tied_prior(start, Effort()), tied_prior(start, Effort(short_prior_std=0.7))
+    for prior, below in ((free, np.inf), (held, 0.7)):
+        assert (prior.std[along] == np.inf).all()  # a long one is simple
+        assert (prior.below[along] == below).all()
+    np.testing.assert_array_equal(held.below[~along], free.std[~along])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_noise_along_many_inputs_is_not_taken_for_structure_that_is_short_along_some(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, (600, 24))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(600)
+    blocks = blocks_of(np.array_split(np.argsort(X[:, 0]), 4), X, y, None)
+    start = ExactGP(default_kernels(24)[1], noise_parameter(1.0, 600))
+    noisy = with_length_scale(with_length_scale(start, 3, 0.1), 5, 0.1)
+
+    def shortest(effort):
+        found = fit_tied([noisy], blocks, 40, priors=[tied_prior(start, effort)])[0]
+        lengths = [p.role == "length_scale" for p in found.free_parameters]
+        return np.exp(found.theta[lengths].min())
+
+    assert shortest(Effort(short_prior_std=4.0 / np.sqrt(24))) > 2.0 * shortest(Effort())
 
 
 # Belief in kernels

@@ -109,24 +109,45 @@ class LeafEvidence:
 
 @dataclass(frozen=True)
 class GaussianPrior:
-    """An independent Gaussian on each free log-parameter; an infinite standard deviation leaves one alone."""
+    """An independent Gaussian on each free log-parameter; an infinite standard deviation leaves one alone.
+
+    Attributes
+    ----------
+    centre, std : ndarray
+    below : ndarray, optional
+        Standard deviations below the centre, where they are others.
+    """
 
     centre: Array
     std: Array
+    below: Array | None = None
 
     @staticmethod
-    def of(gp: ExactGP, std_of: Callable[[Identity], float]) -> GaussianPrior:
+    def of(
+        gp: ExactGP, std_of: Callable[[Identity], float], below_of: Callable[[Identity], float] | None = None
+    ) -> GaussianPrior:
         """Centred at the parameters of ``gp``, with a standard deviation by the identity of each."""
-        return GaussianPrior(gp.theta, np.array([std_of(identity) for identity in gp.free_parameters]))
+        free = gp.free_parameters
+        below = None if below_of is None else np.array([below_of(identity) for identity in free])
+        return GaussianPrior(gp.theta, np.array([std_of(identity) for identity in free]), below)
+
+    @staticmethod
+    def together(priors: Sequence[GaussianPrior]) -> GaussianPrior:
+        """One prior on the parameters of several GPs, one after the other."""
+        below = [prior.std if prior.below is None else prior.below for prior in priors]
+        centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
+        return GaussianPrior(centre, std, np.concatenate(below))
 
     def added_to(self, objective: Objective) -> Objective:
         """The objective plus the log density (without its constant), and its gradient."""
-        precision = self.std**-2.0
+        above = self.std**-2.0
+        below = above if self.below is None else self.below**-2.0
 
         def posterior(theta: Array) -> tuple[float, Array]:
             value, gradient = objective(theta)
-            pull = precision * (theta - self.centre)
-            return value - 0.5 * float(pull @ (theta - self.centre)), gradient - pull
+            shift = theta - self.centre
+            pull = np.where(shift < 0.0, below, above) * shift
+            return value - 0.5 * float(pull @ shift), gradient - pull
 
         return posterior
 

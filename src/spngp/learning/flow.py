@@ -94,7 +94,8 @@ def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> 
     unseen = before_rows(tied, experts, X, outputs, no_reach, plan)
     network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
     fixed_draws = np.random.default_rng(0)
-    shapes = noise_shapes(network, sound.shape[1], None, no_reach, plan.learns_noise_shape, fixed_draws, plan.n_jobs)
+    working = plan.learns_noise_shape, fixed_draws, plan.n_jobs
+    shapes = noise_shapes(network, sound.shape[1], None, no_reach, *working, keeps_variance=True)
     return leave_one_out_log_density(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
 
 

@@ -7,6 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 from spngp._support.threads import map_leaves
@@ -27,6 +29,8 @@ _CENTRES = np.log(2.0) * np.arange(-5.0, 1.5, 0.5)  # and one of these means
 _WIDEST = 64.0  # factor of a part that such a guess may have; farther parts have to be seen
 _PSEUDO_ROWS = 20.0  # imaginary rows with noise as those guesses have it, by what the rows say about each
 _ROWS_FOR_VARIANCE = 100.0  # from about so many on, rows know the noise variance better than a coarse mixture does
+_ROWS_FOR_SCALE = 200.0  # from so many on, what is held out has a say about the scale of the noise
+_SHIFTS = 4.0 ** np.array([-0.25, -0.5, 0.25])  # of the mixture's parts, all together, that are tried then
 _LEAST_WEIGHT = 1e-5  # parts of the mixture with a smaller weight are dropped
 _STEPS = 200  # of expectation–maximisation
 
@@ -39,6 +43,8 @@ def noise_shapes(
     learns: bool,
     rng: np.random.Generator,
     n_jobs: int | None = None,
+    *,
+    keeps_variance: bool = False,
 ) -> list[NoiseShape]:
     """The shape of each output's noise.
 
@@ -57,11 +63,13 @@ def noise_shapes(
     rng : Generator
         Chooses the leaves and rows to learn from.
     n_jobs : int, optional
+    keeps_variance : bool
+        Whether the variance of the noise stays that of the GPs, of many rows; see :func:`learn_noise_shape`.
     """
     found = [item for item in network.responsibilities() if item.leaf.gp.rows_seen_once.size]
     leaves = [Weighed(item.leaf.output, item.weight, partial(_of, item)) for item in found]
     adds_variance = [doubted is not None and not bool(np.isnan(doubted[:, k]).all()) for k in range(n_outputs)]
-    return shapes_by(leaves, adds_variance, reach, learns, rng, n_jobs)
+    return shapes_by(leaves, adds_variance, reach, learns, rng, n_jobs, keeps_variance=keeps_variance)
 
 
 class Weighed(NamedTuple):
@@ -83,6 +91,8 @@ def shapes_by(
     learns: bool,
     rng: np.random.Generator,
     n_jobs: int | None = None,
+    *,
+    keeps_variance: bool = False,
 ) -> list[NoiseShape]:
     """The shape of each output's noise by some of these leaves; ``adds_variances`` tells which outputs are in doubt."""
 
@@ -110,45 +120,92 @@ def shapes_by(
             continue
         found = np.concatenate(map_leaves(residuals, tasks, n_jobs), axis=1)
         found = found[:, np.abs(found[0]) <= reach[k]]
-        shapes.append(learn_noise_shape(found, keeps_variance=not adds_variance) if learns else gaussian_noise(found))
+        shapes.append(learn_noise_shape(found, adds_variance, keeps_variance) if learns else gaussian_noise(found))
     return shapes
 
 
-def learn_noise_shape(held_out: Array, keeps_variance: bool = True) -> NoiseShape:
+def learn_noise_shape(held_out: Array, adds_variance: bool = False, keeps_variance: bool = False) -> NoiseShape:
     """The shape that held-out residuals show, and as far as they are few, that they let one expect.
 
     Few rows choose between guesses: a Gaussian, and scale mixtures whose log variances are normal, of several spreads
     and centres. Their average, each by its posterior probability, is the prior of a free mixture in units of
     ``_PSEUDO_ROWS`` rows, which is brought to its maximum by expectation–maximisation.
 
+    GPs learn their noise from their own rows as they stand. What they predict of a row that is held out, by other rows
+    and by parameters that many rows share, may be off by more, or by less. So from ``_ROWS_FOR_SCALE`` rows on, the
+    mixture is also scaled to where held-out residuals are likeliest, and the more rows there are, the more its variance
+    is the one that it then has.
+
     Parameters
     ----------
     held_out : ndarray of shape (4, n)
         For each row that was held out: its output minus the predicted mean; the variance of the latent function; the
         noise variance; the row's weight, 1 for a whole row.
+    adds_variance : bool
+        Whether the noise variances leave out outputs in doubt, so that the shape's is above one.
     keeps_variance : bool
-        Whether the shape of many rows is brought to variance one; that of few is as wide as their guesses are. False if
-        the noise variances leave out outputs in doubt.
+        Whether the shape of many rows has variance one: to judge GPs by, whose noise has no excuse to be off. That of
+        few rows is as wide as their guesses are.
     """
-    residuals, latent_variances, noise_variances, weights = held_out
-    variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * _FACTORS
-    log_density = -0.5 * np.log(variances) - 0.5 * residuals[:, np.newaxis] ** 2 / variances
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    weights = held_out[3]
+    n_rows = float(weights.sum())
     guesses, prior = _guesses()
+    density = _densities(held_out, _FACTORS)
     log_posterior = np.log(prior) + weights @ np.log(density @ guesses.T + np.finfo(float).tiny)
     posterior = np.exp(log_posterior - log_posterior.max())
-    expected = (posterior / posterior.sum()) @ guesses
-    shares = np.full(_FACTORS.size, 1.0 / _FACTORS.size)
+    imaginary = _PSEUDO_ROWS * (posterior / posterior.sum()) @ guesses
+    factors, shares = _FACTORS, _maximised(np.full(_FACTORS.size, 1.0 / _FACTORS.size), density, weights, imaginary)
+    width = _ROWS_FOR_VARIANCE / (n_rows + _ROWS_FOR_VARIANCE)  # power of the mixture's variance that is believed
+    if not keeps_variance and n_rows > _ROWS_FOR_SCALE:
+        found = [(_log_likelihood(held_out, shares, factors), factors, shares)]
+        for shift in _SHIFTS:
+            factors = shift * _FACTORS
+            shares = _maximised(shares, _densities(held_out, factors), weights, imaginary)
+            found.append((_log_likelihood(held_out, shares, factors), factors, shares))
+        _, factors, shares = max(found, key=lambda one: one[0])
+        factors = factors * _likeliest_scale(held_out, shares, factors)
+        width = max(width, 1.0 - _ROWS_FOR_SCALE / n_rows)
+    used = shares >= _LEAST_WEIGHT
+    shares, factors = shares[used] / shares[used].sum(), factors[used]
+    if not adds_variance:
+        factors = factors * float(shares @ factors) ** (width - 1.0)
+    return NoiseShape(tuple(shares.tolist()), tuple(factors.tolist()))
+
+
+def _maximised(shares: Array, density: Array, weights: Array, imaginary: Array) -> Array:
+    """Shares of the parts by expectation–maximisation, from these on."""
     for _ in range(_STEPS):
         joint = density * shares
-        shares = _PSEUDO_ROWS * expected + (weights / joint.sum(axis=1)) @ joint
+        shares = imaginary + (weights / joint.sum(axis=1)) @ joint
         shares /= shares.sum()
-    used = shares >= _LEAST_WEIGHT
-    shares, factors = shares[used] / shares[used].sum(), _FACTORS[used]
-    if keeps_variance:
-        known = weights.sum() / (weights.sum() + _ROWS_FOR_VARIANCE)
-        factors = factors * float(shares @ factors) ** -known
-    return NoiseShape(tuple(shares.tolist()), tuple(factors.tolist()))
+    return shares
+
+
+def _densities(held_out: Array, factors: Array) -> Array:
+    """Density of each residual, (n, parts), if its noise were that of the part; a row's largest is one."""
+    residuals, latent_variances, noise_variances, _ = held_out
+    variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * factors
+    log_density = -0.5 * np.log(variances) - 0.5 * residuals[:, np.newaxis] ** 2 / variances
+    return np.asarray(np.exp(log_density - log_density.max(axis=1, keepdims=True)))
+
+
+def _log_likelihood(held_out: Array, shares: Array, factors: Array) -> float:
+    residuals, latent_variances, noise_variances, weights = held_out
+    variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * factors
+    parts = np.log(np.maximum(shares, np.finfo(float).tiny)) - 0.5 * np.log(variances)
+    return float(weights @ logsumexp(parts - 0.5 * residuals[:, np.newaxis] ** 2 / variances, axis=1))
+
+
+def _likeliest_scale(held_out: Array, shares: Array, factors: Array) -> float:
+    """The common factor of all parts with which the residuals are likeliest, near one."""
+    nearest = np.log(_FACTORS[1] / _FACTORS[0]) / 2.0
+    found = minimize_scalar(
+        lambda log_scale: -_log_likelihood(held_out, shares, factors * np.exp(log_scale)),
+        bounds=(-nearest, nearest),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(np.exp(found.x))
 
 
 def _guesses() -> tuple[Array, Array]:

@@ -45,6 +45,8 @@ class Effort:
         Standard deviation of the Gaussian prior on the log variances of tied kernels around their starts.
     levels_prior_std : float
         The same for the log length-scales along codes of levels.
+    short_prior_std : float
+        The same for log length-scales below their starts; a long one is simple, and free.
     subset_evaluations, tied_evaluations, expert_evaluations : int
         Most evaluations of the evidence: on the subset, in a round, and for one expert.
     tolerance, expert_tolerance : float
@@ -62,6 +64,7 @@ class Effort:
     freedom: tuple[float, float, float] = (0.85, 1.75, 1.75)
     variance_prior_std: float = 2.0
     levels_prior_std: float = 0.5
+    short_prior_std: float = math.inf
     subset_evaluations: int = 80
     tied_evaluations: int = 40
     expert_evaluations: int = 15

@@ -272,10 +272,11 @@ def beliefs(gps: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None)
 
 
 def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
-    """What holds tied variances near their start, and length-scales along codes of levels.
+    """What holds tied variances near their start, and length-scales along codes of levels; and short ones back.
 
     Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone. Between levels
-    the gradient is gone as soon as they are unlike, or all alike.
+    the gradient is gone as soon as they are unlike, or all alike. A part that is short along many inputs is noise to
+    all rows but a few, whose outputs it then explains.
     """
     levels = levels_of(start)
 
@@ -284,4 +285,7 @@ def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
             return effort.levels_prior_std
         return effort.variance_prior_std if which.role == "variance" else np.inf
 
-    return GaussianPrior.of(start, std)
+    def below(which: Identity) -> float:
+        return min(std(which), effort.short_prior_std) if which.role == "length_scale" else std(which)
+
+    return GaussianPrior.of(start, std, below)

@@ -7,6 +7,7 @@ from a random subset of the rows, then from some regions, whose dense rows show 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -36,6 +37,7 @@ _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after 
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
+_SHORT = 4.0  # standard deviation of log length-scales below their starts, times the root of the number of inputs
 
 # Given the root region: groups of rows to learn from.
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
@@ -76,6 +78,7 @@ def learn_tied(
     known = [Alternatives(list(starts), list(starts), list(plan.labels)) for starts in plan.templates]
     scales = metric([own.gps for own in known], plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
+    plan = _against_short(plan, regions, X.shape[1])
     sampled: list[Indices] = []
     left: dict[int, list[Finding]] = {}
     weights = [np.ones(len(own.gps)) for own in known]
@@ -109,13 +112,24 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
 
     ``in_doubt``, in the shape of Y, marks these outputs; in Y they are NaN.
     """
-    gps = list(tied.gps)
+    gps, plan = list(tied.gps), _against_short(plan, tied.regions, X.shape[1])
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
             blocks = blocks_of(tied.sampled, X, Y[:, k], plan.variances_of(k))
             known = Alternatives(tied.starts[k], gps[k], tied.labels[k])
             gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
     return replace(tied, gps=gps)
+
+
+def _against_short(plan: Plan, regions: Region, d: int) -> Plan:
+    """The plan with a prior against short length-scales where default kernels are learnt from many regions.
+
+    The more inputs there are, the more easily a few thousand rows find some along which a part of a kernel explains
+    nothing but its own rows. Sets of one region have settings and their priors instead.
+    """
+    if not plan.searches or regions.is_leaf:
+        return plan
+    return replace(plan, short_prior_std=_SHORT / math.sqrt(d))
 
 
 def _searched(

@@ -70,8 +70,7 @@ def fit_tied(
     evidence = TiedEvidence(templates, blocks, n_jobs)
     objective: Objective = evidence
     if priors is not None:
-        centre, std = (np.concatenate([getattr(prior, name) for prior in priors]) for name in ("centre", "std"))
-        objective = GaussianPrior(centre, std).added_to(evidence)
+        objective = GaussianPrior.together(priors).added_to(evidence)
     n_rows = sum(block[1].size for block in blocks)
     theta = maximise(objective, evidence.theta, evidence.bounds, n_rows, max_evaluations, tolerance, convergence)
     return [gp.with_theta(part) for gp, part in zip(templates, evidence.parts(theta), strict=True)]

@@ -76,7 +76,7 @@ def _learnt(living: Living, k: int) -> NoiseShape:
     held_out = np.concatenate(residuals, axis=1)
     held_out = held_out[:, np.abs(held_out[0]) <= reach]
     if living.base.learns_noise_shape:
-        return learn_noise_shape(held_out, keeps_variance=not doubted and not since)
+        return learn_noise_shape(held_out, adds_variance=doubted or bool(since))
     return gaussian_noise(held_out)
 
 
