@@ -81,7 +81,7 @@ def see_less(living: Living, i: int) -> Living:
 
 
 def _with_region(living: Living, i: int, region: LivingRegion) -> Living:
-    return replace(living, regions=(*living.regions[:i], region, *living.regions[i + 1 :]))
+    return replace(living, regions=living.regions.with_items({i: region}))
 
 
 def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Event, ...], recent: int = 0) -> Living:
@@ -108,7 +108,7 @@ def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Ev
         leaves = [leaf for leaf in new if not index.entries[leaf].children]
     first, *others = _parts(living, old, index, leaves)
     # the first part takes the place of the region, others follow at the end: all other regions stay where they are
-    regions = (*living.regions[:i], first, *living.regions[i + 1 :], *others)
+    regions = living.regions.with_items({i: first}).followed_by(others)
     changed = [i, *range(len(living.regions), len(regions))]
     where = dict(living.where)
     for expert in old.experts:
