@@ -89,7 +89,10 @@ def own_rows(living: Living, region: LivingRegion, expert: LivingExpert) -> Rows
 
 def seen_numbers(living: Living, region: LivingRegion, told: int = 0) -> Indices:
     """Numbers of the rows that a region sees, from the number ``told`` on."""
-    log = living.log
+    log, sight = living.log, region.sight
+    if not told and sight is not None:
+        known = sight.numbers[log.remembers(sight.numbers)]
+        return np.concatenate([known, seen_numbers(living, region, sight.told)])
     numbers = log.numbers.values
     start = int(np.searchsorted(numbers, told)) if told else 0
     if start == numbers.size:
