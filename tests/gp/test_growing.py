@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.growing import GrowingGP
 from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.left_out import LeftOut
 from spngp.kernels import Linear, Matern, SquaredExponential
 from spngp.kernels.compiled_sum import FewColumns
 

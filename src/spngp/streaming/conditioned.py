@@ -9,7 +9,8 @@ import numpy as np
 from spngp._support.types import Array, Indices, Mask
 from spngp._support.values import with_fields
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut, known_variances_of
+from spngp.gp.growing import GrowingGP, given_together, known_variances_of
+from spngp.gp.left_out import LeftOut
 from spngp.streaming.living import Living
 from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
 from spngp.streaming.rows import are_among

@@ -10,7 +10,8 @@ import numpy as np
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.growing import GrowingGP
+from spngp.gp.left_out import LeftOut
 from spngp.structure.context import Reach
 
 
