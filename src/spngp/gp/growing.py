@@ -253,8 +253,7 @@ def given_together(
         found = None
     if found is None:
         parts = [gp.given_and_predicting(X, y, of_gp, at) for gp, of_gp in zip(gps, noise, strict=True)]
-        after, means, variances = zip(*parts, strict=True)
-        return list(after), np.stack(means), np.stack(variances)
+        return [gp for gp, *_ in parts], np.stack([part[1] for part in parts]), np.stack([part[2] for part in parts])
     after, mean, explained = found
     variance = np.stack([gp._variances(at) for gp in gps]) - explained
     checked = [gp._checked(*of_gp) for gp, *of_gp in zip(gps, mean, variance, strict=True)]

@@ -226,9 +226,7 @@ def _with_noise(living: Living, changed: list[int]) -> Living:
     return living
 
 
-def _reach(
-    living: Living, box: Box, numbers: Indices, old: LivingRegion
-) -> tuple[Reach | Margin, int, Sight | None]:
+def _reach(living: Living, box: Box, numbers: Indices, old: LivingRegion) -> tuple[Reach | Margin, int, Sight | None]:
     """How far a box must see for as many context rows as a fit would give it, their number, and all that it sees.
 
     ``old`` is a region that the box is in, or the same: what it sees has all rows within its reach of the box.

@@ -13,7 +13,7 @@ from spngp._support.types import Array, Indices
 from spngp._support.values import with_fields
 from spngp._support.versions import VersionedSequence
 from spngp.noise import NoiseShape
-from spngp.streaming.conditioned import given_own, growing
+from spngp.streaming.conditioned import given_own, given_own_together, growing
 from spngp.streaming.levels import with_new_levels
 from spngp.streaming.living import Lineage, Living, located, next_revision
 from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
@@ -82,12 +82,7 @@ def conditioned_again(
 
     def again(i: int) -> LivingRegion:
         region = changed[i]
-        experts = tuple(
-            with_fields(expert, log_evidence=growing(given_own(living, region, expert)).log_evidence)
-            if region.numbers.size
-            else with_fields(expert, log_evidence=0.0)
-            for expert in region.experts
-        )
+        experts = _with_evidences(living, region)
         if came is None:
             return with_fields(region, experts=experts)
         return with_fields(region, experts=experts, surprises=_surprises(living, region, came))
@@ -97,6 +92,17 @@ def conditioned_again(
     evidences = {expert.leaf: expert.log_evidence for region in regions.values() for expert in region.experts}
     values = living.index.updated(living.values, evidences)
     return with_fields(living, regions=living.regions.with_items(regions), values=values)
+
+
+def _with_evidences(living: Living, region: LivingRegion) -> tuple[LivingExpert, ...]:
+    """The experts of a region, each with the evidence of its own rows."""
+    found = dict.fromkeys([expert.leaf for expert in region.experts], 0.0)
+    if region.numbers.size:
+        for k in {expert.output for expert in region.experts}:
+            experts = region.of_output(k)
+            for expert, content in zip(experts, given_own_together(living, region, experts), strict=True):
+                found[expert.leaf] = growing(content).log_evidence
+    return tuple(with_fields(expert, log_evidence=found[expert.leaf]) for expert in region.experts)
 
 
 def regions_of_rows(living: Living, numbers: Indices) -> set[int]:
