@@ -255,9 +255,11 @@ def given_together(
         parts = [gp.given_and_predicting(X, y, of_gp, at) for gp, of_gp in zip(gps, noise, strict=True)]
         return [gp for gp, *_ in parts], np.stack([part[1] for part in parts]), np.stack([part[2] for part in parts])
     after, mean, explained = found
-    variance = np.stack([gp._variances(at) for gp in gps]) - explained
-    checked = [gp._checked(*of_gp) for gp, *of_gp in zip(gps, mean, variance, strict=True)]
-    return after, mean, np.stack([of_gp for _, of_gp in checked])
+    variance = np.array([gp._variances(at) for gp in gps]) - explained
+    if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
+        for gp, *of_gp in zip(gps, mean, variance, strict=True):
+            gp._checked(*of_gp)  # it says which kernel it is
+    return after, mean, np.maximum(variance, 0.0)
 
 
 def _given_compiled(

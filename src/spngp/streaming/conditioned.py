@@ -291,18 +291,19 @@ def _noise(
 ) -> Array:
     """The variance of the noise that experts of one output take rows to have, without known variances."""
     log, k = living.log, experts[0].output
-    usual = np.array([[expert.prior.noise_variance] for expert in experts])
-    noise = np.repeat(usual, numbers.size, axis=1)
-    if not numbers.size:
-        return noise
-    shifting = usual[:, 0] > 0.0  # a leaf without noise has no multiples of it
-    if context:
-        untied = shifting & [not expert.tied_noise for expert in experts]
-        if untied.any():
-            outside = ~are_among(numbers, region.numbers)
-            noise[np.ix_(untied, outside)] = log.noise.values[log.positions(numbers[outside]), k]
-    if living.doubts:
-        noise[shifting] = np.fmax(noise[shifting], living.own_noise(numbers)[:, k])
+    noise, outside = np.empty((len(experts), numbers.size)), None
+    for of_expert, expert in zip(noise, experts, strict=True):
+        usual = expert.prior.noise_variance
+        of_expert[:] = usual
+        if usual == 0.0 or not numbers.size:  # a leaf without noise has no multiples of it
+            continue
+        if context and not expert.tied_noise:
+            if outside is None:
+                outside = ~are_among(numbers, region.numbers)
+                of_others = log.noise.values[log.positions(numbers[outside]), k]
+            of_expert[outside] = of_others
+        if living.doubts:
+            np.fmax(of_expert, living.own_noise(numbers)[:, k], out=of_expert)
     return noise
 
 

@@ -46,7 +46,11 @@ def components(living: Living, X: Array, n_jobs: int | None = None) -> Component
         for j, mean, variance in zip(members, means, variances, strict=True):
             found[j] = (mean, variance)
 
-    map_leaves(predict, list(groups), n_jobs)
+    if X.shape[0] == 1:
+        for group in groups:
+            predict(group)
+    else:
+        map_leaves(predict, list(groups), n_jobs)
     return gathered(rows, columns, log_weights, (X.shape[0], living.n_outputs), noise, found.__getitem__, None)
 
 
