@@ -18,6 +18,8 @@ import spngp
 from naive_streams import Naive
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
+from spngp.streaming.conditioned import seen_numbers
+from spngp.streaming.whole import regions_of
 
 SETTINGS = {
     "no context": {"overlap": 0},
@@ -127,6 +129,38 @@ def test_many_rows_one_at_a_time_are_exact_after_cuts_and_learning(name):
     kinds = {event["kind"] for event in model.events_}
     assert "cut" in kinds
     assert "region" in kinds
+    assert_exact(model, rng)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_what_regions_remember_to_have_seen_is_all_that_they_see(n_outputs):
+    rng = np.random.default_rng(4)
+    model = copy.copy(fitted("overlap", n_outputs))
+    for i in range(70):
+        model = step(model, "add", 1, rng, n_outputs)
+        model = step(model, "forget", 1, rng, n_outputs) if i % 8 == 0 else step(model, "predict", 2, rng, n_outputs)
+    living = model._learnt
+    assert any(region.sight is not None for region in living.regions)
+    for region in living.regions:
+        seen = region.reach.sees(region.box, np.array(living.log.W.values), living.base.scales)
+        np.testing.assert_array_equal(seen_numbers(living, region), living.log.numbers.values[seen])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_experts_of_a_region_share_their_rows():
+    rng = np.random.default_rng(6)
+    model = copy.copy(fitted("fixed", 1))
+    x = rows(1, 1, rng)[0]
+    for y in (0.1, 0.2):
+        model.predict(x, return_std=True)
+        model.partial_fit(x, [[y]])
+    model.predict(x, return_std=True)
+    living = model._learnt
+    (i,) = regions_of(living, x)
+    one, other = living.regions[i].experts
+    for a, b in ((one.own, other.own), (one.seen, other.seen)):
+        assert a.content.numbers is b.content.numbers
     assert_exact(model, rng)
 
 

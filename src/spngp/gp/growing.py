@@ -90,7 +90,8 @@ class GrowingGP:
         gp._L.solve(z)
         prior = gp.with_kernel(gp.kernel)
         covariances = covariances_with_few(gp.kernel, gp._X.shape[1])
-        return _factored(prior, gp._X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
+        X = np.ascontiguousarray(gp._X)  # as the compiled library takes rows
+        return _factored(prior, X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
 
     @property
     def n(self) -> int:
@@ -255,6 +256,8 @@ def given_together(
         parts = [gp.given_and_predicting(X, y, of_gp, at) for gp, of_gp in zip(gps, noise, strict=True)]
         return [gp for gp, *_ in parts], np.stack([part[1] for part in parts]), np.stack([part[2] for part in parts])
     after, mean, explained = found
+    if not at.shape[0]:
+        return after, mean, explained
     variance = np.array([gp._variances(at) for gp in gps]) - explained
     if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
         for gp, *of_gp in zip(gps, mean, variance, strict=True):

@@ -16,7 +16,7 @@ from spngp.noise import NoiseShape
 from spngp.streaming.conditioned import given_own, given_own_together, growing
 from spngp.streaming.levels import with_new_levels
 from spngp.streaming.living import Lineage, Living, located, next_revision
-from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
+from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
 
 SURPRISES = 64  # most recent probability integral transforms that a region remembers, for each output
 
@@ -96,13 +96,15 @@ def conditioned_again(
 
 def _with_evidences(living: Living, region: LivingRegion) -> tuple[LivingExpert, ...]:
     """The experts of a region, each with the evidence of its own rows."""
-    found = dict.fromkeys([expert.leaf for expert in region.experts], 0.0)
-    if region.numbers.size:
-        for k in {expert.output for expert in region.experts}:
-            experts = region.of_output(k)
-            for expert, content in zip(experts, given_own_together(living, region, experts), strict=True):
-                found[expert.leaf] = growing(content).log_evidence
-    return tuple(with_fields(expert, log_evidence=found[expert.leaf]) for expert in region.experts)
+    if not region.numbers.size:
+        return tuple(with_fields(expert, log_evidence=0.0) for expert in region.experts)
+    found: dict[int, Conditioned] = {}
+    for k in range(living.n_outputs):
+        if experts := region.of_output(k):
+            found |= zip([expert.leaf for expert in experts], given_own_together(living, region, experts), strict=True)
+    return tuple(
+        with_fields(expert, log_evidence=growing(found[expert.leaf]).log_evidence) for expert in region.experts
+    )
 
 
 def regions_of_rows(living: Living, numbers: Indices) -> set[int]:
