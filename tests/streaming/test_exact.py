@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 import spngp
 from naive_streams import Naive
 from spngp import SPNGPRegressor
+from spngp.gp.growing import given_together
 from spngp.kernels import Matern, SquaredExponential
+from spngp.streaming import conditioned
 from spngp.streaming.conditioned import seen_numbers
-from spngp.streaming.whole import regions_of
 
 SETTINGS = {
     "no context": {"overlap": 0},
@@ -148,19 +149,21 @@ def test_what_regions_remember_to_have_seen_is_all_that_they_see(n_outputs):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_experts_of_a_region_share_their_rows():
+def test_experts_of_a_region_take_a_row_together(monkeypatch):
     rng = np.random.default_rng(6)
     model = copy.copy(fitted("fixed", 1))
-    x = rows(1, 1, rng)[0]
-    for y in (0.1, 0.2):
-        model.predict(x, return_std=True)
-        model.partial_fit(x, [[y]])
-    model.predict(x, return_std=True)
-    living = model._learnt
-    (i,) = regions_of(living, x)
-    one, other = living.regions[i].experts
-    for a, b in ((one.own, other.own), (one.seen, other.seen)):
-        assert a.content.numbers is b.content.numbers
+    sizes = []
+
+    def noted(gps, *given):
+        sizes.append(len(gps))
+        return given_together(gps, *given)
+
+    monkeypatch.setattr(conditioned, "given_together", noted)
+    X, Y = rows(12, 1, rng)
+    for i in range(12):
+        model.predict(X[[i // 4]], return_std=True)
+        model.partial_fit(X[[i // 4]], Y[[i]])
+    assert 2 in sizes
     assert_exact(model, rng)
 
 
