@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.growing import GrowingGP, given_together
 from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.left_out import LeftOut
 from spngp.kernels import Linear, Matern, SquaredExponential
 from spngp.kernels.compiled_sum import FewColumns
 
@@ -88,6 +89,41 @@ def test_few_rows_in_one_compiled_call_are_as_by_matrix_products(n, m, asked, mo
     assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12, abs=1e-12)
     anew = GrowingGP.of(PRIOR, X, y, noise)
     assert found.log_evidence == pytest.approx(anew.log_evidence, rel=1e-12, abs=1e-12)
+
+
+OTHERS = [PRIOR, ExactGP(Matern(2.5, [1.0, 1.0]), 0.1), ExactGP(SquaredExponential([0.5, 0.5]), 0.02)]
+
+
+@pytest.mark.parametrize("way", ["compiled", "products"])
+@pytest.mark.parametrize("m", [0, 1, 3])
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_gps_of_the_same_rows_grow_together_as_they_do_alone(m, asked, way, monkeypatch):
+    if way == "products":
+        monkeypatch.setattr(FewColumns, "takes", lambda *_: False)
+    X, y, _ = rows(70 + m)
+    noise = np.array([np.linspace(0.5, 1.5, 70 + m) * prior.noise_variance for prior in OTHERS])
+    gps = [GrowingGP.of(prior, X[:70], y[:70], of[:70]) for prior, of in zip(OTHERS, noise, strict=True)]
+    at = rows(asked, seed=3)[0]
+    together, means, variances = given_together(gps, X[70:], y[70:], noise[:, 70:].copy(), at)
+    assert means.shape == variances.shape == (3, asked)
+    for gp, prior, of, *moments in zip(together, OTHERS, noise, means, variances, strict=True):
+        anew = GrowingGP.of(prior, X, y, of)
+        assert gp.log_evidence == pytest.approx(anew.log_evidence, rel=1e-12)
+        np.testing.assert_allclose(gp.factor.dense(), anew.factor.dense(), atol=1e-12)
+        np.testing.assert_array_equal(gp.noise, of)
+        np.testing.assert_allclose(moments, anew.predict(at), atol=1e-11)
+
+
+def test_one_of_several_gps_may_have_to_be_factored_anew():
+    X, y, _ = rows(10)
+    priors = [ExactGP(SquaredExponential([1.0, 1.0]), 0.0), PRIOR]
+    noise = [np.zeros(10), np.full(10, 0.04)]
+    gps = [GrowingGP.of(prior, X, y, of) for prior, of in zip(priors, noise, strict=True)]
+    after, means, variances = given_together(gps, X[:1], y[:1], np.array([[0.0], [0.04]]), X[2:3])
+    assert [gp.jitter > 0.0 for gp in after] == [True, False]
+    for gp, *moments in zip(after, means, variances, strict=True):
+        assert gp.n == 11
+        np.testing.assert_allclose(moments, gp.predict(X[2:3]), atol=1e-12)
 
 
 def test_the_evidence_of_many_single_rows_stays_exact():

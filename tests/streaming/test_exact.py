@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 import spngp
 from naive_streams import Naive
 from spngp import SPNGPRegressor
+from spngp.gp.growing import given_together
 from spngp.kernels import Matern, SquaredExponential
+from spngp.streaming import conditioned
+from spngp.streaming.conditioned import seen_numbers
 
 SETTINGS = {
     "no context": {"overlap": 0},
@@ -127,6 +130,40 @@ def test_many_rows_one_at_a_time_are_exact_after_cuts_and_learning(name):
     kinds = {event["kind"] for event in model.events_}
     assert "cut" in kinds
     assert "region" in kinds
+    assert_exact(model, rng)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_what_regions_remember_to_have_seen_is_all_that_they_see(n_outputs):
+    rng = np.random.default_rng(4)
+    model = copy.copy(fitted("overlap", n_outputs))
+    for i in range(70):
+        model = step(model, "add", 1, rng, n_outputs)
+        model = step(model, "forget", 1, rng, n_outputs) if i % 8 == 0 else step(model, "predict", 2, rng, n_outputs)
+    living = model._learnt
+    assert any(region.sight is not None for region in living.regions)
+    for region in living.regions:
+        seen = region.reach.sees(region.box, np.array(living.log.W.values), living.base.scales)
+        np.testing.assert_array_equal(seen_numbers(living, region), living.log.numbers.values[seen])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_experts_of_a_region_take_a_row_together(monkeypatch):
+    rng = np.random.default_rng(6)
+    model = copy.copy(fitted("fixed", 1))
+    sizes = []
+
+    def noted(gps, *given):
+        sizes.append(len(gps))
+        return given_together(gps, *given)
+
+    monkeypatch.setattr(conditioned, "given_together", noted)
+    X, Y = rows(12, 1, rng)
+    for i in range(12):
+        model.predict(X[[i // 4]], return_std=True)
+        model.partial_fit(X[[i // 4]], Y[[i]])
+    assert 2 in sizes
     assert_exact(model, rng)
 
 

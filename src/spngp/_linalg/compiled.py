@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 5  # of the functions' arguments; the same number is in native.c
+_VERSION = 6  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS),
@@ -26,7 +26,7 @@ _ARGUMENTS = {
     "mark_near": (_ADDRESS, *[_COUNT] * 2, *[_ADDRESS] * 3, _COUNT, *[_ADDRESS] * 5),
     "solve_one": (_ADDRESS, *[_COUNT] * 2, _ADDRESS),
     "solve_two": (_ADDRESS, *[_COUNT] * 2, *[_ADDRESS] * 2),
-    "grow": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, _COUNT, *[_ADDRESS] * 4, *[_COUNT] * 2, *[_ADDRESS] * 4),
+    "grow": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, *[_COUNT] * 2, *[_ADDRESS] * 4),
     "solve_transposed": (_ADDRESS, *[_COUNT] * 2, _ADDRESS, _COUNT),
     "invert": (_ADDRESS, _ADDRESS, *[_COUNT] * 3),
     "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, _NUMBER, _ADDRESS),

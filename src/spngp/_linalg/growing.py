@@ -7,6 +7,7 @@ every number once, by matrix products. Versions of a factor share slabs: an olde
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,10 +57,13 @@ def _restored(start: int, filled: int, array: Array) -> _Slab:
 
 
 class AddressedKernel(NamedTuple):
-    """A kernel as the compiled library takes it: where its formulas and their parameters are."""
+    """A kernel as the compiled library takes it: how many formulas it has, and where these and their parameters are."""
 
-    formulas: tuple[int, int]  # how many, and where
-    parameters: tuple[int | None, ...]  # number of inputs; where scales, logs of variances and caps are
+    n_parts: int
+    formulas: int
+    scales: int
+    log_variances: int
+    caps: int  # 0 for none
 
 
 class GrowingFactor:
@@ -207,28 +211,6 @@ class GrowingFactor:
             raise _not_positive_definite(n)
         return self._followed_by(np.concatenate([below.T, triangle], axis=1)), triangle
 
-    def grown(
-        self, kernel: AddressedKernel, rows: Array, asked: Array, noise: Array, z: Array
-    ) -> tuple[GrowingFactor, float, Array]:
-        """With further rows, and what follows for others, in one call of the compiled library.
-
-        ``rows`` are all rows, the further ones last; ``asked`` are the further ones and then those that are asked
-        about, few in all. ``z`` is L⁻¹y followed by the outputs of the further rows, which are replaced by their
-        innovations; ``noise`` are variances of theirs. All in the order of C.
-
-        Returns the factor, the log evidence of the further outputs given those before but for its constant, and an
-        array of shape (2, rows asked about): means, and the variances that are explained.
-        """
-        assert compiled.library is not None
-        n, q, m = rows.shape[0], asked.shape[0], rows.shape[0] - self.n
-        out, told = np.empty((q, n)), np.empty(1 + 2 * (q - m))
-        given = (rows.ctypes.data, n, asked.ctypes.data, q)
-        results = (noise.ctypes.data, z.ctypes.data, out.ctypes.data, told.ctypes.data)
-        if compiled.library.grow(*kernel.formulas, *given, *kernel.parameters, *self._where(), m, *results):
-            raise _not_positive_definite(n)
-        factor = self._followed_by(out[:m]) if m else self
-        return factor, float(told[0]), told[1:].reshape(2, -1)
-
     def _followed_by(self, rows: Array) -> GrowingFactor:
         """With these rows at the end, up to the diagonal."""
         m = rows.shape[0]
@@ -280,6 +262,38 @@ class GrowingFactor:
                 turned = np.concatenate([A[stop:, start:stop], V[stop:]], axis=1) @ Q
                 A[stop:, start:stop], V[stop:] = turned[:, :width] * signs, turned[:, width:]
         return GrowingFactor.of(A)
+
+
+def grown_together(
+    factors: Sequence[GrowingFactor],
+    kernels: Sequence[AddressedKernel],
+    rows: Array,
+    asked: Array,
+    noise: Array,
+    Z: Array,
+) -> tuple[list[GrowingFactor], list[float], Array]:
+    """Factors of the same rows with further ones, and what follows for others, in one call of the compiled library.
+
+    ``rows`` are all rows, the further ones last; ``asked`` are the further ones and then those that are asked about,
+    few in all. ``noise`` has for each factor the variances of the further rows, and ``Z`` what is L⁻¹y, followed by the
+    outputs of the further rows, which are replaced by their innovations. All in the order of C.
+
+    Returns the factors; for each, the log evidence of the further outputs given those before but for its constant; and
+    an array of shape (factors, 2, rows asked about): means, and the variances that are explained. Raises
+    NotPositiveDefiniteError if what the rows before leave unexplained of a further row is no more than a rounding
+    error.
+    """
+    assert compiled.library is not None
+    count, n, d, q = len(factors), *rows.shape, asked.shape[0]
+    m = n - factors[0].n
+    records = [(*kernel, *factor._where()) for kernel, factor in zip(kernels, factors, strict=True)]
+    gps = np.array(records, dtype=np.int64)
+    out, told = np.empty((count, q, n)), np.empty((count, 1 + 2 * (q - m)))
+    given = (rows.ctypes.data, n, asked.ctypes.data, q, d, m, noise.ctypes.data, Z.ctypes.data)
+    if compiled.library.grow(count, gps.ctypes.data, *given, out.ctypes.data, told.ctypes.data):
+        raise _not_positive_definite(n)
+    after = [factor._followed_by(new[:m]) for factor, new in zip(factors, out, strict=True)] if m else list(factors)
+    return after, told[:, 0].tolist(), told[:, 1:].reshape(count, 2, q - m)
 
 
 def _solve_triangle(slab: _Slab, rows: int, B: Array, address: int, form: int) -> None:

@@ -36,7 +36,7 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 5; }
+EXPORTED int64_t version(void) { return 6; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
@@ -445,43 +445,54 @@ INLINED double product(const double *restrict a, const double *restrict b, int64
     return sum;
 }
 
-/* A GP is given m further rows and asked about others: B has these q rows, the further ones first. A has all n rows that it
- * is given, the further ones last; the triangle is that of the rows before them, and z what it makes of their outputs,
+/* One of several GPs that are given the same rows: its kernel as for sum_of_parts, and its triangle. */
+struct gp {
+    int64_t n_parts, formulas, scales, log_variances, caps, slabs, n_slabs;
+};
+
+INLINED const void *at(int64_t address) { return (const void *)(intptr_t)address; }
+
+/* GPs are given m further rows and asked about others: B has these q rows, the further ones first. A has all n rows that
+ * each is given, the further ones last; a triangle is that of the rows before them. For each GP one after the other, noise
+ * has the variances of the noise of the further rows, and z what its triangle makes of the outputs of the rows before,
  * followed by the outputs of the further rows, which are replaced by their innovations.
  *
- * out (q x n) becomes, for the further rows, their rows of the factor, up to the diagonal, and for the others the factor's
- * inverse times their covariances. told becomes the log evidence of the further outputs given those before, but for the
- * constant; then for each row asked about the mean and the variance that is explained. Returns whether what the rows before
- * leave unexplained of a further row is no more than a rounding error; then nothing else holds. */
-FOR_EACH_PROCESSOR EXPORTED int64_t grow(int64_t n_parts, const int64_t *formulas, const double *A, int64_t n,
-                                         const double *B, int64_t q, int64_t d, const double *scales,
-                                         const double *log_variances, const double *caps, const struct slab *slabs,
-                                         int64_t n_slabs, int64_t m, const double *noise, double *z, double *out,
+ * out (q x n for each GP) becomes, for the further rows, their rows of the factor, up to the diagonal, and for the others the
+ * factor's inverse times their covariances. told (1 + 2 (q - m) for each GP) becomes the log evidence of the further outputs
+ * given those before, but for the constant; then for each row asked about the mean, then the variance that is explained.
+ * Returns whether for some GP what the rows before leave unexplained of a further row is no more than a rounding error; then
+ * nothing else holds. */
+FOR_EACH_PROCESSOR EXPORTED int64_t grow(int64_t n_gps, const struct gp *gps, const double *A, int64_t n, const double *B,
+                                         int64_t q, int64_t d, int64_t m, const double *noise, double *z, double *out,
                                          double *told)
 {
     const int64_t before = n - m;
-    sum_of_parts(n_parts, formulas, A, n, B, q, d, scales, log_variances, caps, out);
-    for (int64_t j = 0; j < q; j += 2)
-        if (j + 1 < q)
-            solve_two(slabs, n_slabs, before, out + j * n, out + (j + 1) * n);
-        else
-            solve_one(slabs, n_slabs, before, out + j * n);
-    told[0] = 0.0;
-    for (int64_t i = 0; i < m; i++) {
-        const int64_t end = before + i;
-        double *row = out + i * n;
-        const double diagonal = row[end] + noise[i], pivot = diagonal - product(row, row, end);
-        if (!(pivot > (double)n * DBL_EPSILON * diagonal))
-            return 1;
-        row[end] = sqrt(pivot);
-        for (int64_t j = i + 1; j < q; j++)
-            out[j * n + end] = (out[j * n + end] - product(row, out + j * n, end)) / row[end];
-        z[end] = (z[end] - product(row, z, end)) / row[end];
-        told[0] -= 0.5 * z[end] * z[end] + log(row[end]);
-    }
-    for (int64_t j = m; j < q; j++) {
-        told[1 + j - m] = product(out + j * n, z, n);
-        told[1 + q - m + j - m] = product(out + j * n, out + j * n, n);
+    for (int64_t g = 0; g < n_gps; g++, noise += m, z += n, out += q * n, told += 1 + 2 * (q - m)) {
+        const struct gp *gp = gps + g;
+        const struct slab *slabs = at(gp->slabs);
+        sum_of_parts(gp->n_parts, at(gp->formulas), A, n, B, q, d, at(gp->scales), at(gp->log_variances), at(gp->caps), out);
+        for (int64_t j = 0; j < q; j += 2)
+            if (j + 1 < q)
+                solve_two(slabs, gp->n_slabs, before, out + j * n, out + (j + 1) * n);
+            else
+                solve_one(slabs, gp->n_slabs, before, out + j * n);
+        told[0] = 0.0;
+        for (int64_t i = 0; i < m; i++) {
+            const int64_t end = before + i;
+            double *row = out + i * n;
+            const double diagonal = row[end] + noise[i], pivot = diagonal - product(row, row, end);
+            if (!(pivot > (double)n * DBL_EPSILON * diagonal))
+                return 1;
+            row[end] = sqrt(pivot);
+            for (int64_t j = i + 1; j < q; j++)
+                out[j * n + end] = (out[j * n + end] - product(row, out + j * n, end)) / row[end];
+            z[end] = (z[end] - product(row, z, end)) / row[end];
+            told[0] -= 0.5 * z[end] * z[end] + log(row[end]);
+        }
+        for (int64_t j = m; j < q; j++) {
+            told[1 + j - m] = product(out + j * n, z, n);
+            told[1 + q - m + j - m] = product(out + j * n, out + j * n, n);
+        }
     }
     return 0;
 }

@@ -9,13 +9,13 @@ at x are v·z and k(x, x) − v·v with v = L⁻¹k(X, x).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from spngp._linalg.growing import GrowingFactor
+from spngp._linalg.growing import GrowingFactor, grown_together
 from spngp._linalg.square import JITTERS, NotPositiveDefiniteError, Square
 from spngp._support.types import Array, Indices
 from spngp.gp.evidence import LOG_2PI
@@ -90,7 +90,8 @@ class GrowingGP:
         gp._L.solve(z)
         prior = gp.with_kernel(gp.kernel)
         covariances = covariances_with_few(gp.kernel, gp._X.shape[1])
-        return _factored(prior, gp._X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
+        X = np.ascontiguousarray(gp._X)  # as the compiled library takes rows
+        return _factored(prior, X, gp._y, gp._noise_per_row(), GrowingFactor.of(gp._L.array), z, covariances)
 
     @property
     def n(self) -> int:
@@ -112,27 +113,32 @@ class GrowingGP:
 
     def _given(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
         """With further rows; and at others the mean, and the variance that is explained."""
-        joined, covariances = np.concatenate, self.covariances
-        rows, asked = joined([self.X, X]), joined([X, at]) if at.shape[0] else X
         try:
-            if self.jitter:  # it depends on all rows
-                raise NotPositiveDefiniteError
-            if isinstance(covariances, FewColumns) and covariances.takes(rows, asked):
-                z = joined([self.z, y])
-                factor, gain, (mean, explained) = self.factor.grown(covariances.addressed, rows, asked, noise, z)
-            else:
-                factor, gain, z, mean, explained = self._grown(rows, asked, y, noise)
+            if (found := _given_compiled([self], X, y, noise[np.newaxis], at)) is not None:
+                (gp,), means, explained = found
+                return gp, means[0], explained[0]
+            return self._given_by_products(X, y, noise, at)
         except NotPositiveDefiniteError:
-            gp = GrowingGP.of(self.prior, rows, joined([self.y, y]), joined([self.noise, noise]))
+            joined = np.concatenate
+            parts = (joined([self.X, X]), joined([self.y, y]), joined([self.noise, noise]))
+            gp = GrowingGP.of(self.prior, *parts)
             return gp, *gp._asked(at)
+
+    def _given_by_products(self, X: Array, y: Array, noise: Array, at: Array) -> tuple[GrowingGP, Array, Array]:
+        """The same by matrix products."""
+        if self.jitter:  # it depends on all rows
+            raise NotPositiveDefiniteError
+        joined = np.concatenate
+        rows, asked = joined([self.X, X]), joined([X, at])
+        factor, gain, z, mean, explained = self._grown(rows, asked, y, noise)
         outputs = (joined([self.y, y]), joined([self.noise, noise]))
         log_evidence = self.log_evidence + gain - 0.5 * y.size * LOG_2PI
-        return GrowingGP(self.prior, rows, *outputs, factor, z, covariances, log_evidence), mean, explained
+        return GrowingGP(self.prior, rows, *outputs, factor, z, self.covariances, log_evidence), mean, explained
 
     def _grown(
         self, rows: Array, asked: Array, y: Array, noise: Array
     ) -> tuple[GrowingFactor, float, Array, Array, Array]:
-        """As :meth:`GrowingFactor.grown`, and L⁻¹y of all rows: by matrix products."""
+        """As :func:`grown_together`, and L⁻¹y of all rows."""
         n, m = self.n, y.size
         with overflow_is_checked():
             cross = np.ascontiguousarray(self.covariances(rows, asked).T)
@@ -175,11 +181,10 @@ class GrowingGP:
 
     def _asked(self, at: Array) -> tuple[Array, Array]:
         """The mean at each row, and the variance that is explained."""
-        covariances = self.covariances
-        if isinstance(covariances, FewColumns) and covariances.takes(self.X, at):
-            _, _, (mean, explained) = self.factor.grown(covariances.addressed, self.X, at, at[:0], self.z)
-            return mean, explained
-        cross = covariances(self.X, at)
+        nothing = np.empty(0)
+        if (found := _given_compiled([self], at[:0], nothing, nothing[np.newaxis], at)) is not None:
+            return found[1][0], found[2][0]
+        cross = self.covariances(self.X, at)
         self.factor.solve_rows(cross)
         return cross @ self.z, np.einsum("ij,ij->i", cross, cross)
 
@@ -236,66 +241,62 @@ def _factored(
     return GrowingGP(prior, X, y, noise, factor, z, covariances, log_evidence, jitter)
 
 
+def given_together(
+    gps: Sequence[GrowingGP], X: Array, y: Array, noise: Array, at: Array
+) -> tuple[list[GrowingGP], Array, Array]:
+    """GPs of the same rows and outputs, each with further ones; and mean and variance of their functions at others.
+
+    ``noise`` has a row for each GP, as have means and variances. Few rows take one call of the compiled library.
+    """
+    try:
+        found = _given_compiled(gps, X, y, noise, at)
+    except NotPositiveDefiniteError:
+        found = None
+    if found is None:
+        parts = [gp.given_and_predicting(X, y, of_gp, at) for gp, of_gp in zip(gps, noise, strict=True)]
+        return [gp for gp, *_ in parts], np.stack([part[1] for part in parts]), np.stack([part[2] for part in parts])
+    after, mean, explained = found
+    if not at.shape[0]:
+        return after, mean, explained
+    variance = np.array([gp._variances(at) for gp in gps]) - explained
+    if not (np.isfinite(mean).all() and np.isfinite(variance).all()):
+        for gp, *of_gp in zip(gps, mean, variance, strict=True):
+            gp._checked(*of_gp)  # it says which kernel it is
+    return after, mean, np.maximum(variance, 0.0)
+
+
+def _given_compiled(
+    gps: Sequence[GrowingGP], X: Array, y: Array, noise: Array, at: Array
+) -> tuple[list[GrowingGP], Array, Array] | None:
+    """The same in one call of the compiled library, with the variances that are explained; None if it cannot do it.
+
+    Raises NotPositiveDefiniteError if the rows of a GP must be factored anew.
+    """
+    first, m, joined = gps[0], y.size, np.concatenate
+    rows = joined([first.X, X]) if m else first.X
+    asked = (joined([X, at]) if at.shape[0] else X) if m else at
+    kernels = []
+    for gp in gps:
+        few = gp.covariances
+        if (gp.jitter and m) or not isinstance(few, FewColumns) or not few.takes(rows, asked):
+            return None
+        kernels.append(few.addressed)
+    n = first.n
+    Z = np.empty((len(gps), n + m))
+    for gp, z in zip(gps, Z, strict=True):
+        z[:n] = gp.z
+    Z[:, n:] = y
+    factors, gains, told = grown_together([gp.factor for gp in gps], kernels, rows, asked, noise, Z)
+    if not m:
+        return list(gps), told[:, 0], told[:, 1]
+    outputs, constant = joined([first.y, y]), -0.5 * m * LOG_2PI
+    after = []
+    for gp, of_gp, factor, z, gain in zip(gps, noise, factors, Z, gains, strict=True):
+        data = (rows, outputs, joined([gp.noise, of_gp]), factor, z, gp.covariances)
+        after.append(GrowingGP(gp.prior, *data, gp.log_evidence + gain + constant))
+    return after, told[:, 0], told[:, 1]
+
+
 def known_variances_of(gp: ExactGP) -> Array | None:
     """Known variances of the outputs of all rows, own rows first, beside the noise; None if none are known."""
     return gp._variances
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """The leave-one-out prediction of the last rows of a GP, kept up as rows are added.
-
-    The residual of row i, left out, is alpha_i / precision_i. Of L⁻¹ the columns of the last rows have nothing in the
-    rows before them, so both follow from the end of the factor.
-
-    Attributes
-    ----------
-    alpha : ndarray
-        C⁻¹y of these rows.
-    precision : ndarray
-        Diagonal of C⁻¹: one over the variance of each row given all others.
-    first : int
-        Position of the first of them.
-    """
-
-    alpha: Array
-    precision: Array
-    first: int = 0
-
-    @staticmethod
-    def of(gp: GrowingGP, first: int = 0) -> LeftOut:
-        """From the rows at ``first`` and later positions, in O(m³) for m of them."""
-        m = gp.n - first
-        if m <= 0:
-            return LeftOut(np.empty(0), np.empty(0), first)
-        end = gp.factor.trailing(first)
-        if m == 1:
-            return LeftOut(gp.z[first:] / end[0], 1.0 / np.square(end[0]), first)
-        alpha = gp.z[first:].copy()
-        square = Square(np.asfortranarray(end))
-        square.solve_transposed(alpha)
-        square.bound_invert()()
-        return LeftOut(alpha, square.diagonal.copy(), first)
-
-    def followed_by(self, gp: GrowingGP) -> LeftOut:
-        """After rows were added at the end of the GP, in O(n²) for each."""
-        n = self.first + self.alpha.size
-        m = gp.n - n
-        if gp.jitter or m > self.alpha.size:
-            return LeftOut.of(gp, self.first)
-        if m == 0:
-            return self
-        # the last m rows of L⁻¹: L⁻ᵀ times the last unit vectors
-        last = np.zeros((gp.n, m))
-        last[n + np.arange(m), np.arange(m)] = 1.0
-        gp.factor.solve_transposed(last, self.first)
-        last = last[self.first :]
-        return LeftOut(
-            np.concatenate([self.alpha, np.zeros(m)]) + last @ gp.z[n:],
-            np.concatenate([self.precision, np.zeros(m)]) + np.einsum("ij,ij->i", last, last),
-            self.first,
-        )
-
-    def deviations(self) -> Array:
-        """How many standard deviations each output is from what all other rows predict."""
-        return np.abs(self.alpha) / np.sqrt(self.precision)

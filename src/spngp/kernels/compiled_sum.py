@@ -106,8 +106,8 @@ class FewColumns:
             caps = level_codes.caps(tuple(part.levels or (0,) * d for part in parts), scales)
         variances = np.array([math.log(part.variance) for part in parts])
         self._arrays = (numbers, scales, variances, caps)  # they stay, so that their addresses do
-        first, *others = (None if array is None else array.ctypes.data for array in self._arrays)
-        self.addressed = AddressedKernel((numbers.size, first or 0), (d, *others))
+        addresses = [0 if array is None else array.ctypes.data for array in self._arrays]
+        self.addressed = AddressedKernel(numbers.size, *addresses)
         self.variance = sum(part.variance for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -119,8 +119,9 @@ class FewColumns:
         if compiled.library is None or not (self.takes(X1, X2) and n2 and n1):
             return np.ascontiguousarray(self._kernel.covariances(X1, X2).T)
         out = np.empty((n2, n1))
-        rows = (X1.ctypes.data, n1, X2.ctypes.data, n2)
-        compiled.library.sum_of_parts(*self.addressed.formulas, *rows, *self.addressed.parameters, out.ctypes.data)
+        n_parts, formulas, *parameters = self.addressed
+        rows = (X1.ctypes.data, n1, X2.ctypes.data, n2, self._d)
+        compiled.library.sum_of_parts(n_parts, formulas, *rows, *parameters, out.ctypes.data)
         return out
 
     def takes(self, X1: Array, X2: Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from spngp._support.types import Array, Indices, Mask
 from spngp._support.values import with_fields
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut, known_variances_of
+from spngp.gp.growing import GrowingGP, given_together, known_variances_of
+from spngp.gp.left_out import LeftOut
 from spngp.streaming.living import Living
 from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
 from spngp.streaming.rows import are_among
@@ -38,19 +40,73 @@ def given_seen(living: Living, region: LivingRegion, expert: LivingExpert) -> Co
     return _current(living, region, expert, expert.seen, context=True)
 
 
-def predicted(living: Living, region: LivingRegion, expert: LivingExpert, at: Array, sees: bool) -> tuple[Array, Array]:
-    """Mean and variance of the latent function at rows, given all rows that the expert sees, or its own alone."""
-    cell = expert.seen if sees else expert.own
-    content, n_ever = cell.content, living.log.n_ever
-    if content is None or content.told >= n_ever or content.revision != living.revision or not content.is_growing:
-        return growing(_current(living, region, expert, cell, context=sees)).predict(at)
-    before = growing(content)
-    rows = _rows(living, region, expert, _wanted(living, region, content.told, sees), sees)
-    gp, mean, variance = before.given_and_predicting(rows.X, rows.y, rows.noise, at)
-    numbers = np.concatenate([content.numbers, rows.numbers])
-    cell.content = Conditioned(gp, numbers, n_ever, living.revision, content.left_out)
-    living.memory.keep(cell)
-    return mean, variance
+def given_own_together(living: Living, region: LivingRegion, experts: Sequence[LivingExpert]) -> list[Conditioned]:
+    """As :func:`given_own`, for experts of one output: in one step if they have the same rows."""
+    cells = [expert.own for expert in experts]
+    contents = _in_step(living, cells)
+    if contents is None:
+        return [_current(living, region, expert, expert.own, context=False) for expert in experts]
+    return _followed(living, region, experts, cells, contents, np.empty((0, living.log.W.values.shape[1])), False)[0]
+
+
+def predicted(
+    living: Living, region: LivingRegion, experts: Sequence[LivingExpert], at: Array, sees: bool
+) -> tuple[Array, Array]:
+    """Mean and variance of the latent functions of experts of one output at rows, each of shape (experts, rows).
+
+    Given all rows that they see, or their own alone.
+    """
+    cells = [expert.seen if sees else expert.own for expert in experts]
+    contents = _in_step(living, cells)
+    if contents is not None:
+        _, mean, variance = _followed(living, region, experts, cells, contents, at, sees)
+        return mean, variance
+    if len(experts) == 1:
+        content = _current(living, region, experts[0], cells[0], context=sees)
+        mean, variance = growing(content).predict(at)
+        return mean[np.newaxis], variance[np.newaxis]
+    parts = [predicted(living, region, [expert], at, sees) for expert in experts]
+    return np.concatenate([mean for mean, _ in parts]), np.concatenate([variance for _, variance in parts])
+
+
+def _in_step(living: Living, cells: Sequence[Cell]) -> list[Conditioned] | None:
+    """What cells hold, if it is GPs of the same rows to which nothing has happened but that rows have come since."""
+    found: list[Conditioned] = []
+    for cell in cells:
+        content = cell.content
+        if content is None or content.revision != living.revision or not content.is_growing:
+            return None
+        first = found[0] if found else content
+        if content.told != first.told or content.told > living.log.n_ever:
+            return None
+        if content.numbers is not first.numbers and not np.array_equal(content.numbers, first.numbers):
+            return None
+        found.append(content)
+    return found
+
+
+def _followed(
+    living: Living,
+    region: LivingRegion,
+    experts: Sequence[LivingExpert],
+    cells: Sequence[Cell],
+    contents: Sequence[Conditioned],
+    at: Array,
+    context: bool,
+) -> tuple[list[Conditioned], Array, Array]:
+    """GPs in step with the rows that have come since; and mean and variance of each at others."""
+    numbers, n_ever = contents[0].numbers, living.log.n_ever
+    rows, noise = _rows(living, region, experts, _wanted(living, region, contents[0].told, context), context)
+    gps, mean, variance = given_together([growing(one) for one in contents], rows.X, rows.y, noise, at)
+    if rows.numbers.size:
+        numbers = np.concatenate([numbers, rows.numbers])
+    after = []
+    for gp, cell, before in zip(gps, cells, contents, strict=True):
+        cell.content = Conditioned(gp, numbers, n_ever, living.revision, before.left_out)
+        after.append(cell.content)
+    for cell in cells:
+        living.memory.keep(cell)
+    return after, mean, variance
 
 
 def growing(content: Conditioned) -> GrowingGP:
@@ -84,12 +140,15 @@ def most_probable(living: Living, region: LivingRegion, k: int) -> LivingExpert 
 
 def own_rows(living: Living, region: LivingRegion, expert: LivingExpert) -> Rows:
     """The own rows of a region whose output is known, in the order in which they came."""
-    return _rows(living, region, expert, region.numbers, context=False)
+    return _rows_of(living, region, expert, region.numbers, context=False)
 
 
 def seen_numbers(living: Living, region: LivingRegion, told: int = 0) -> Indices:
     """Numbers of the rows that a region sees, from the number ``told`` on."""
-    log = living.log
+    log, sight = living.log, region.sight
+    if not told and sight is not None:
+        known = sight.numbers[log.remembers(sight.numbers)]
+        return np.concatenate([known, seen_numbers(living, region, sight.told)])
     numbers = log.numbers.values
     start = int(np.searchsorted(numbers, told)) if told else 0
     if start == numbers.size:
@@ -124,7 +183,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
         content = _begun(living, region, expert)
         thawed = None if content is None else growing(content)
     if content is None or thawed is None:
-        rows = _rows(living, region, expert, _wanted(living, region, 0, context), context)
+        rows = _rows_of(living, region, expert, _wanted(living, region, 0, context), context)
         gp, numbers, remains = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise), rows.numbers, None
     else:
         gp, numbers, remains = thawed, content.numbers, content.left_out
@@ -132,7 +191,7 @@ def _current(living: Living, region: LivingRegion, expert: LivingExpert, cell: C
             gp, numbers, changed = _revised(living, region, expert, gp, numbers, context=context)
             remains = None if changed else remains
         if content.told < n_ever:
-            rows = _rows(living, region, expert, _wanted(living, region, content.told, context), context)
+            rows = _rows_of(living, region, expert, _wanted(living, region, content.told, context), context)
             gp = gp.given(rows.X, rows.y, rows.noise)
             numbers = np.concatenate([numbers, rows.numbers])
     content = Conditioned(gp, numbers, n_ever, living.revision, remains)
@@ -173,7 +232,7 @@ def _revised(
     gone = ~kept
     again: Rows | None = None
     if living.doubts or not np.array_equal(gp.noise, np.full(gp.n, expert.prior.noise_variance)):
-        present = _rows(living, region, expert, numbers[kept], context)
+        present = _rows_of(living, region, expert, numbers[kept], context)
         differs = ~np.isclose(present.noise, gp.noise[kept], rtol=1e-12, atol=0.0)
         if differs.any():
             again = present.at(differs)
@@ -194,22 +253,29 @@ def _wanted(living: Living, region: LivingRegion, told: int, context: bool) -> I
     return region.numbers[np.searchsorted(region.numbers, told) :] if told else region.numbers
 
 
-def _rows(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices, context: bool) -> Rows:
-    """The rows of these numbers whose output is known, each with the noise that the expert takes it to have.
+def _rows_of(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices, context: bool) -> Rows:
+    """The rows of these numbers whose output is known, each with the noise that the expert takes it to have."""
+    return _rows(living, region, [expert], numbers, context)[0]
 
-    Without ``context`` all are its own. Own rows have the expert's noise, context rows that of their own region, and
+
+def _rows(
+    living: Living, region: LivingRegion, experts: Sequence[LivingExpert], numbers: Indices, context: bool
+) -> tuple[Rows, Array]:
+    """The rows of these numbers whose output is known; and the noise that each of some experts takes them to have.
+
+    Without ``context`` all are their own. Own rows have an expert's noise, context rows that of their own region, and
     outputs in doubt their own.
     """
-    log, k = living.log, expert.output
+    log, k = living.log, experts[0].output
     places = log.positions(numbers)
     y = log.Z.values[places, k]
     observed = ~np.isnan(y)
     if not observed.all():
         numbers, places, y = numbers[observed], places[observed], y[observed]
-    noise = _noise(living, region, expert, numbers, context)
+    noise = _noise(living, region, experts, numbers, context)
     if log.known is not None:
         noise = noise + log.known.values[places, k]
-    return Rows(numbers, log.W.values[places], y, noise)
+    return Rows(numbers, log.W.values[places], y, noise[0]), noise
 
 
 def noise_apart(
@@ -217,19 +283,27 @@ def noise_apart(
 ) -> tuple[Array, Array] | None:
     """For rows of an expert: noise variances and, apart from these, known variances; None if none are known."""
     known = living.log.known_at(numbers)
-    return None if known is None else (_noise(living, region, expert, numbers, True), known[:, expert.output])
+    return None if known is None else (_noise(living, region, [expert], numbers, True)[0], known[:, expert.output])
 
 
-def _noise(living: Living, region: LivingRegion, expert: LivingExpert, numbers: Indices, context: bool) -> Array:
-    """The variance of the noise that an expert takes rows to have, without known variances."""
-    log, k, usual = living.log, expert.output, expert.prior.noise_variance
-    noise = np.full(numbers.size, usual)
-    if usual > 0.0:  # a leaf without noise has no multiples of it
+def _noise(
+    living: Living, region: LivingRegion, experts: Sequence[LivingExpert], numbers: Indices, context: bool
+) -> Array:
+    """The variance of the noise that experts of one output take rows to have, without known variances."""
+    log, k = living.log, experts[0].output
+    noise, outside = np.empty((len(experts), numbers.size)), None
+    for of_expert, expert in zip(noise, experts, strict=True):
+        usual = expert.prior.noise_variance
+        of_expert[:] = usual
+        if usual == 0.0 or not numbers.size:  # a leaf without noise has no multiples of it
+            continue
         if context and not expert.tied_noise:
-            outside = ~are_among(numbers, region.numbers)
-            noise[outside] = log.noise.values[log.positions(numbers[outside]), k]
+            if outside is None:
+                outside = ~are_among(numbers, region.numbers)
+                of_others = log.noise.values[log.positions(numbers[outside]), k]
+            of_expert[outside] = of_others
         if living.doubts:
-            noise = np.fmax(noise, living.own_noise(numbers)[:, k])
+            np.fmax(of_expert, living.own_noise(numbers)[:, k], out=of_expert)
     return noise
 
 

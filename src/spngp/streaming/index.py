@@ -151,7 +151,15 @@ class Index:
     def log_path_weights(self, leaves: Iterable[int], values: Array) -> dict[int, float]:
         """Log posterior probability that an induced tree holds each of these leaves."""
         known: dict[int, float] = {self.root: 0.0}
+        shares: dict[int, dict[int, float]] = {}  # of the children of a sum
         entries = self.entries
+
+        def log_share(parent: int, child: int) -> float:
+            if not entries[parent].log_weights:
+                return 0.0
+            if parent not in shares:
+                shares[parent] = _log_shares(entries[parent], values)
+            return shares[parent][child]
 
         def weight(i: int) -> float:
             parents = entries[i].parents
@@ -159,7 +167,7 @@ class Index:
                 i = parents[0]  # only sums have shares
                 parents = entries[i].parents
             if i not in known:
-                paths = [weight(p) + self._log_share(p, i, values) for p in parents]
+                paths = [weight(p) + log_share(p, i) for p in parents]
                 top = max(paths)
                 if top > -math.inf and len(paths) > 1:
                     top += math.log(sum(math.exp(path - top) for path in paths))
@@ -167,14 +175,6 @@ class Index:
             return known[i]
 
         return {i: weight(i) for i in leaves}
-
-    def _log_share(self, parent: int, child: int, values: Array) -> float:
-        entry = self.entries[parent]
-        if not entry.log_weights:
-            return 0.0
-        _, joint, total = _joint(entry, values)
-        shares = [value - total for value, c in zip(joint, entry.children, strict=True) if c == child]
-        return shares[0] if len(shares) == 1 else float(np.logaddexp.reduce(shares))
 
     def tops(self, box: Box, leaves: Sequence[int]) -> list[int]:
         """The highest nodes that stand in a box and have no leaves but some of these, which all have this box."""
@@ -239,6 +239,16 @@ def _joint(entry: Entry, values: Array) -> tuple[float, list[float], float]:
         return top, given, 0.0
     joint = [weight + (value - top) for value, weight in zip(given, entry.log_weights, strict=True)]
     return top, joint, math.log(math.fsum([math.exp(value) for value in joint]))
+
+
+def _log_shares(entry: Entry, values: Array) -> dict[int, float]:
+    """The log posterior weight of each child of a sum."""
+    _, joint, total = _joint(entry, values)
+    shares: dict[int, float] = {}
+    for child, value in zip(entry.children, joint, strict=True):
+        share = value - total
+        shares[child] = float(np.logaddexp(shares[child], share)) if child in shares else share
+    return shares
 
 
 def _entries(network: Node, box: Box, parents: tuple[int, ...], depth: int, offset: int) -> list[Entry]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp._support.versions import VersionedSequence
 from spngp.box import Box
 from spngp.learning import Learnt
 from spngp.learning.upkeep import Event
@@ -91,7 +92,7 @@ class Living:
         The prior network.
     values : ndarray
         Log evidence of every node of the index, in the units of learning.
-    regions : tuple of LivingRegion
+    regions : sequence of LivingRegion
         The leaf regions.
     where : mapping
         For the position of a leaf in the index, the position of its region and of its expert there.
@@ -123,7 +124,7 @@ class Living:
     log: RowLog
     index: Index
     values: Array
-    regions: tuple[LivingRegion, ...]
+    regions: VersionedSequence[LivingRegion]
     where: Mapping[int, tuple[int, int]]
     doubts: Mapping[tuple[int, int], float]
     revision: int
@@ -183,7 +184,7 @@ def _cuts(index: Index, top: int) -> bool:
     return any(index.entries[i].box != box for i in index.in_use(top))
 
 
-def located(regions: tuple[LivingRegion, ...]) -> dict[int, tuple[int, int]]:
+def located(regions: Iterable[LivingRegion]) -> dict[int, tuple[int, int]]:
     """For each leaf, its region and its place there."""
     return {expert.leaf: (i, j) for i, region in enumerate(regions) for j, expert in enumerate(region.experts)}
 

@@ -22,7 +22,7 @@ from spngp.network import Leaf
 from spngp.streaming.conditioned import known_to_be_seen
 from spngp.streaming.index import Index
 from spngp.streaming.living import Living, announced
-from spngp.streaming.regions import Cell, LivingExpert, LivingRegion, Margin, no_surprises
+from spngp.streaming.regions import Cell, LivingExpert, LivingRegion, Margin, Sight, no_surprises
 from spngp.streaming.updating import conditioned_again
 from spngp.structure import Compact, Partition, Region, build_network
 from spngp.structure.context import Reach, nearby, nearest, squared_distances
@@ -68,20 +68,21 @@ def see_less(living: Living, i: int) -> Living:
     region = living.regions[i]
     if isinstance(region.reach, Margin):
         return living
-    reach, n_context = _reach(living, region.box, region.numbers, region)
+    reach, n_context, sight = _reach(living, region.box, region.numbers, region)
     if reach == region.reach:
         return living
     region = replace(
         region,
         reach=reach,
         n_wanted=n_context,
+        sight=sight,
         experts=tuple(replace(expert, seen=Cell()) for expert in region.experts),
     )
     return replace(_with_region(living, i, region), events=announced(living, "reach", "it saw too much", region.box))
 
 
 def _with_region(living: Living, i: int, region: LivingRegion) -> Living:
-    return replace(living, regions=(*living.regions[:i], region, *living.regions[i + 1 :]))
+    return replace(living, regions=living.regions.with_items({i: region}))
 
 
 def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Event, ...], recent: int = 0) -> Living:
@@ -108,7 +109,7 @@ def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Ev
         leaves = [leaf for leaf in new if not index.entries[leaf].children]
     first, *others = _parts(living, old, index, leaves)
     # the first part takes the place of the region, others follow at the end: all other regions stay where they are
-    regions = (*living.regions[:i], first, *living.regions[i + 1 :], *others)
+    regions = living.regions.with_items({i: first}).followed_by(others)
     changed = [i, *range(len(living.regions), len(regions))]
     where = dict(living.where)
     for expert in old.experts:
@@ -206,10 +207,10 @@ def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int]) -
             node = cast("Leaf", entries[leaf].node)
             tied = (node.output, node.noise_variance) in living.tied_noise
             experts.append(LivingExpert(leaf, node.output, node.label, node.gp, tied))
-        reach, n_context = _reach(living, box, numbers, old)
+        reach, n_context, sight = _reach(living, box, numbers, old)
         counts = (numbers.size, 0, n_context)
         surprises = old.surprises if len(boxes) == 1 else no_surprises(living.n_outputs)
-        parts.append(LivingRegion(box, reach, numbers, tuple(experts), old.noise, *counts, surprises))
+        parts.append(LivingRegion(box, reach, numbers, tuple(experts), old.noise, *counts, surprises, sight))
     return tuple(parts)
 
 
@@ -225,32 +226,34 @@ def _with_noise(living: Living, changed: list[int]) -> Living:
     return living
 
 
-def _reach(living: Living, box: Box, numbers: Indices, old: LivingRegion) -> tuple[Reach | Margin, int]:
-    """How far a box must see for as many context rows as a fit would give it, and their number.
+def _reach(living: Living, box: Box, numbers: Indices, old: LivingRegion) -> tuple[Reach | Margin, int, Sight | None]:
+    """How far a box must see for as many context rows as a fit would give it, their number, and all that it sees.
 
     ``old`` is a region that the box is in, or the same: what it sees has all rows within its reach of the box.
     """
     overlap, scales = living.base.overlap, living.base.scales
     if isinstance(overlap, np.ndarray) or isinstance(old.reach, Margin):
-        return old.reach, 0
+        return old.reach, 0, None
     wanted = min(round(overlap * numbers.size), int(overlap * living.base.block_size))
     if wanted == 0 or not box.sides:
-        return Reach(-1.0), 0
+        return Reach(-1.0), 0, None
 
-    def among(candidates: Indices) -> tuple[Reach, int]:
+    def among(candidates: Indices) -> tuple[Reach, int, Sight]:
         W = living.log.W.values[living.log.positions(candidates)]
         outside = ~box.contains(W)
         squared = squared_distances(box, W[outside], scales)
         chosen, reach = nearest(squared, W[outside], wanted)
-        return reach, chosen.size
+        seen = np.sort(np.concatenate([numbers, candidates[outside][chosen]]))
+        return reach, chosen.size, Sight(seen, living.log.n_ever)
 
     every = living.log.numbers.values
     if 0.0 < old.reach.squared < np.inf:
-        reach, count = among(known_to_be_seen(living, old))
+        reach, count, sight = among(known_to_be_seen(living, old))
         if count >= wanted and reach.squared < old.reach.squared:
-            return reach, count
+            whole = (living.log.n_observed == living.log.n).all()  # rows that lack an output are not known to its GPs
+            return reach, count, sight if whole else None
         farther = _FARTHER * old.reach.squared
-        reach, count = among(every[nearby(box, living.log.W.values, scales, farther)])
+        reach, count, sight = among(every[nearby(box, living.log.W.values, scales, farther)])
         if count >= wanted and reach.squared < farther:
-            return reach, count
+            return reach, count, sight
     return among(every)

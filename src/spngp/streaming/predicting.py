@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
+from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.network import Leaf
 from spngp.network.prediction import Components, Routed, gathered
-from spngp.noise import NoiseShape
 from spngp.streaming.conditioned import predicted
 from spngp.streaming.freezing import frozen_own, frozen_seen
 from spngp.streaming.living import Living
@@ -24,20 +24,34 @@ def components(living: Living, X: Array, n_jobs: int | None = None) -> Component
     W = living.base.units.inputs.apply(X)
     leaves, rows, log_weights = _reached(living, W)
     outputs, shape_of = living.base.units.outputs, shapes_of_leaves(living, n_jobs)
-    columns = [living.expert(leaf)[1].output for leaf in leaves]
-    noise: list[tuple[float, NoiseShape]] = []
-    for leaf, k in zip(leaves, columns, strict=True):
-        variance = living.expert(leaf)[1].prior.noise_variance
-        noise.append((variance * float(outputs.scale[k]) ** 2, shape_of(k, variance)))
-
-    def predict(i: int) -> tuple[Array, Array]:
-        region, expert = living.expert(leaves[i])
+    groups: dict[tuple[int, int, bool], list[int]] = {}  # by region, output, and whether it has context
+    experts, columns, noise = [], [], []
+    for i, leaf in enumerate(leaves):
+        region, expert = living.expert(leaf)
+        k, variance = expert.output, expert.prior.noise_variance
         sees = log_weights[i] >= _LEAST_LOG_WEIGHT and region.sees_beyond
-        mean, variance = predicted(living, region, expert, W[rows[i]], sees)
-        scale = float(outputs.scale[expert.output])
-        return mean * scale + float(outputs.mean[expert.output]), variance * scale**2
+        groups.setdefault((living.where[leaf][0], k, sees), []).append(i)
+        experts.append(expert)
+        columns.append(k)
+        noise.append((variance * float(outputs.scale[k]) ** 2, shape_of(k, variance)))
+    found: list[tuple[Array, Array]] = [(W[:0, 0], W[:0, 0])] * len(leaves)
 
-    return gathered(rows, columns, log_weights, (X.shape[0], living.n_outputs), noise, predict, n_jobs)
+    def predict(group: tuple[int, int, bool]) -> None:
+        i, k, sees = group
+        members = groups[group]
+        asked = W[rows[members[0]]]  # leaves of a region have the same rows
+        means, variances = predicted(living, living.regions[i], [experts[j] for j in members], asked, sees)
+        scale = float(outputs.scale[k])
+        means, variances = means * scale + float(outputs.mean[k]), variances * scale**2
+        for j, mean, variance in zip(members, means, variances, strict=True):
+            found[j] = (mean, variance)
+
+    if X.shape[0] == 1:
+        for group in groups:
+            predict(group)
+    else:
+        map_leaves(predict, list(groups), n_jobs)
+    return gathered(rows, columns, log_weights, (X.shape[0], living.n_outputs), noise, found.__getitem__, None)
 
 
 def routed(living: Living, X: Array, n_jobs: int | None = None) -> Routed:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.growing import GrowingGP
+from spngp.gp.left_out import LeftOut
 from spngp.structure.context import Reach
 
 
@@ -113,6 +114,13 @@ class LivingExpert:
     seen: Cell = field(default_factory=Cell)
 
 
+class Sight(NamedTuple):
+    """What a region saw when its reach was set."""
+
+    numbers: Indices  # of rows, ascending, its own among them
+    told: int  # rows with smaller numbers were looked at
+
+
 @dataclass(frozen=True, eq=False)
 class LivingRegion:
     """A leaf region.
@@ -137,6 +145,8 @@ class LivingRegion:
         Context rows that it had when its reach was set.
     surprises : ndarray of shape (p, …)
         The most recent probability integral transforms of outputs that came, given the own rows before them.
+    sight : Sight, optional
+        Spares its GPs a look at all rows when they are first asked.
     """
 
     box: Box
@@ -148,6 +158,7 @@ class LivingRegion:
     arrived: int
     n_wanted: int
     surprises: tuple[Array, ...]
+    sight: Sight | None = None
 
     @property
     def sees_beyond(self) -> bool:

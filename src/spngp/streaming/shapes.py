@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from spngp._support.types import Array
-from spngp.gp.growing import LeftOut
+from spngp.gp.left_out import LeftOut
 from spngp.learning.noise_shapes import gaussian_noise, learn_noise_shape
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.streaming.conditioned import given_own, given_seen, growing

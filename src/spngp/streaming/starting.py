@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from spngp._support.types import Array, Indices
+from spngp._support.versions import VersionedSequence
 from spngp.box import Box
 from spngp.learning import Learnt
 from spngp.learning.upkeep import Event, Upkeep
@@ -77,8 +78,8 @@ def start(
         log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units, _known(learnt)),
         index=index,
         values=np.empty(0),
-        regions=tuple(regions),
-        where=located(tuple(regions)),
+        regions=VersionedSequence(regions),
+        where=located(regions),
         doubts=_doubts(learnt.own_noise, numbers),
         revision=revision,
         tied_noise=frozenset(noise.tied),
@@ -133,8 +134,8 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
         log=_log_of(learnt, upkeep),
         index=index,
         values=np.empty(0),
-        regions=tuple(regions),
-        where=located(tuple(regions)),
+        regions=VersionedSequence(regions),
+        where=located(regions),
         doubts=_doubts(learnt.own_noise, upkeep.numbers),
         revision=next_revision(),
         tied_noise=tied,
@@ -249,7 +250,7 @@ def _with_gps_of(living: Living, learnt: Learnt, context: NearestContext | None)
             experts.append(replace(expert, log_evidence=evidences[expert.leaf], seen=cell))
         regions.append(replace(region, experts=tuple(experts)))
     values = living.index.log_evidences(evidences)
-    return replace(living, regions=tuple(regions), values=values, where=located(tuple(regions)))
+    return replace(living, regions=VersionedSequence(regions), values=values, where=located(regions))
 
 
 def _context_numbers(living: Living, region: LivingRegion, context: NearestContext | None) -> Indices:

@@ -11,11 +11,12 @@ import numpy as np
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp._support.values import with_fields
+from spngp._support.versions import VersionedSequence
 from spngp.noise import NoiseShape
-from spngp.streaming.conditioned import given_own, growing
+from spngp.streaming.conditioned import given_own, given_own_together, growing
 from spngp.streaming.levels import with_new_levels
 from spngp.streaming.living import Lineage, Living, located, next_revision
-from spngp.streaming.regions import Cell, LivingExpert, LivingRegion
+from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
 
 SURPRISES = 64  # most recent probability integral transforms that a region remembers, for each output
 
@@ -81,23 +82,29 @@ def conditioned_again(
 
     def again(i: int) -> LivingRegion:
         region = changed[i]
-        experts = tuple(
-            with_fields(expert, log_evidence=growing(given_own(living, region, expert)).log_evidence)
-            if region.numbers.size
-            else with_fields(expert, log_evidence=0.0)
-            for expert in region.experts
-        )
+        experts = _with_evidences(living, region)
         if came is None:
             return with_fields(region, experts=experts)
         return with_fields(region, experts=experts, surprises=_surprises(living, region, came))
 
     sizes = [changed[i].numbers.size for i in order]
-    regions = list(living.regions)
-    evidences: dict[int, float] = {}
-    for i, region in zip(order, map_leaves(again, order, n_jobs, sizes), strict=True):
-        regions[i] = region
-        evidences |= {expert.leaf: expert.log_evidence for expert in region.experts}
-    return with_fields(living, regions=tuple(regions), values=living.index.updated(living.values, evidences))
+    regions = dict(zip(order, map_leaves(again, order, n_jobs, sizes), strict=True))
+    evidences = {expert.leaf: expert.log_evidence for region in regions.values() for expert in region.experts}
+    values = living.index.updated(living.values, evidences)
+    return with_fields(living, regions=living.regions.with_items(regions), values=values)
+
+
+def _with_evidences(living: Living, region: LivingRegion) -> tuple[LivingExpert, ...]:
+    """The experts of a region, each with the evidence of its own rows."""
+    if not region.numbers.size:
+        return tuple(with_fields(expert, log_evidence=0.0) for expert in region.experts)
+    found: dict[int, Conditioned] = {}
+    for k in range(living.n_outputs):
+        if experts := region.of_output(k):
+            found |= zip([expert.leaf for expert in experts], given_own_together(living, region, experts), strict=True)
+    return tuple(
+        with_fields(expert, log_evidence=growing(found[expert.leaf]).log_evidence) for expert in region.experts
+    )
 
 
 def regions_of_rows(living: Living, numbers: Indices) -> set[int]:
@@ -110,8 +117,7 @@ def with_surprises(living: Living, i: int, k: int, transforms: Array) -> Living:
     """With other recent transforms of an output in a region."""
     region = living.regions[i]
     surprises = (*region.surprises[:k], transforms, *region.surprises[k + 1 :])
-    regions = (*living.regions[:i], with_fields(region, surprises=surprises), *living.regions[i + 1 :])
-    return with_fields(living, regions=regions)
+    return with_fields(living, regions=living.regions.with_items({i: with_fields(region, surprises=surprises)}))
 
 
 def _surprises(living: Living, region: LivingRegion, came: int) -> tuple[Array, ...]:
@@ -184,7 +190,7 @@ class _Innovation(NamedTuple):
 
 def _on_its_own(living: Living) -> Living:
     """The same model with cells of its own: another version has given the next numbers to other rows."""
-    regions = tuple(
+    regions = VersionedSequence(
         with_fields(region, experts=tuple(with_fields(expert, own=Cell(), seen=Cell()) for expert in region.experts))
         for region in living.regions
     )

@@ -25,6 +25,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 
 import numpy as np
 from scipy.special import ndtri
@@ -108,16 +109,17 @@ def _reason_for_all(living: Living, n_came: int, plan: Callable[[], Plan]) -> st
         return f"all {n} rows have come since it was learnt"
     if len(living.regions) > _MOST_REGIONS * max(2.0 * n / block, 2.0) and living.arrived >= n_learnt:
         return f"{len(living.regions)} regions are too many for {n} rows"
-    drifted = {event.box for event in _alarms(living)} if _has_news(living, n_came) else set()
+    drifted = {event.box for event in _alarms(living)} if _has_new_alarm(living, n_came) else set()
     if len(drifted) >= max(_FEWEST_DRIFTING, _MOST_DRIFTING * len(living.regions)):
         return f"{len(drifted)} of {len(living.regions)} regions {_HAVE_DRIFTED}"
     crossed = math.frexp(living.arrived)[1] > math.frexp(max(living.arrived - n_came, 0))[1]  # a power of two
     return _misfit(living) if crossed and living.arrived >= _FEWEST_FOR_UNITS else ""
 
 
-def _has_news(living: Living, n_came: int) -> bool:
-    """Whether something happened when the rows before the last ``n_came`` had come."""
-    return bool(living.events) and living.events[-1].rows >= living.log.n_ever - n_came
+def _has_new_alarm(living: Living, n_came: int) -> bool:
+    """Whether a region drifted when the rows before the last ``n_came`` had come."""
+    news = takewhile(lambda event: event.rows >= living.log.n_ever - n_came, reversed(living.events))
+    return any(event.reason.startswith(DRIFT) for event in news)
 
 
 def _alarms(living: Living) -> list[Event]:
