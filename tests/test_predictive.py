@@ -328,6 +328,28 @@ def test_each_row_is_found_by_itself_though_others_are_unlike(mixture):
         np.testing.assert_allclose(together.cdf(found), level, rtol=1e-7)
 
 
+def test_batches_of_several_outputs_are_joined():
+    one = GaussianMixture(np.zeros((2, 4, 1)), np.ones((2, 4, 1)), np.ones((2, 4, 1)))
+    two = GaussianMixture(np.full((3, 4, 2), np.log(0.5)), np.zeros((3, 4, 2)), np.full((3, 4, 2), 4.0))
+    joined = GaussianMixture.concatenate([one, two])
+    assert (joined.shape, joined.n_components) == ((5, 4), 2)
+    np.testing.assert_array_equal(joined.mean, np.concatenate([one.mean, two.mean]))
+    np.testing.assert_array_equal(joined.var, np.concatenate([one.var, two.var]))
+
+
+@pytest.mark.parametrize("name", ["means", "variances"])
+def test_one_number_that_is_not_finite_is_refused_where_it_is_used(name):
+    parts = {"log_weights": np.log([[0.5, 0.5]]), "means": np.zeros((1, 2)), "variances": np.ones((1, 2))}
+    parts[name][0, 1] = np.inf
+    with pytest.raises(ValueError, match=f"{name} must be finite where they are used, got inf"):
+        GaussianMixture(**parts)
+    GaussianMixture(**parts | {"log_weights": np.array([[0.0, -np.inf]])})
+
+
+def test_one_sample_unless_said_otherwise(mixture):
+    assert mixture.sample(random_state=0).shape == (3, 1)
+
+
 def test_sizes_and_names():
     mixture = GaussianMixture(np.zeros((4, 2, 1)), np.ones((4, 2, 1)), np.ones((4, 2, 1)))
     assert (len(mixture), mixture.n_components, mixture.shape) == (4, 1, (4, 2))

@@ -57,13 +57,26 @@ ROOMS = (
         ],
         40,
     ),
-    Room("network", "src/spngp/network/*.py", ["tests/network", "tests/io/test_model_records.py"], 40),
+    Room(
+        "network",
+        "src/spngp/network/*.py",
+        ["tests/network", "tests/learning/test_outliers.py", "tests/io/test_model_records.py"],
+        40,
+    ),
     Room("predictive", "src/spngp/predictive.py", ["tests/test_predictive.py", "tests/test_metrics.py"], 40),
-    Room("linear algebra", "src/spngp/_linalg/*.py", ["tests/linalg", "tests/gp"], 40),
+    Room(
+        "linear algebra",
+        "src/spngp/_linalg/*.py",
+        ["tests/linalg", "tests/gp", "tests/structure/test_grouped_rows.py"],
+        40,
+    ),
     Room(
         "streaming",
         "src/spngp/streaming/*.py",
-        ["tests/streaming", "tests/estimators/test_updates.py", "tests/estimators/test_levels_to_come.py"],
+        [
+            *("tests/streaming", "tests/estimators/test_updates.py", "tests/estimators/test_levels_to_come.py"),
+            *("tests/estimators/test_row_facts.py", "tests/learning/test_proportion.py"),
+        ],
         40,
     ),
 )

@@ -53,3 +53,10 @@ def test_solutions_of_rows(count, formulas):
     factor.solve_rows(rows)
     np.testing.assert_allclose(rows[:, :70], np.linalg.solve(np.linalg.cholesky(C), before[:, :70].T).T, atol=1e-10)
     np.testing.assert_array_equal(rows[:, 70:], before[:, 70:])
+
+
+@pytest.mark.parametrize("gone", [[0], [3, 40], [69]])
+def test_rows_that_have_nothing_to_do_with_others_are_taken_out(gone):
+    C = np.diag(np.linspace(1.0, 4.0, 70))
+    factor = grown(C, [70]).without(np.array(gone))
+    np.testing.assert_allclose(factor.dense(), np.sqrt(np.delete(np.delete(C, gone, 0), gone, 1)), atol=1e-12)
