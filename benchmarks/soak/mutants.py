@@ -232,11 +232,11 @@ def _tests_by_line(room: Room, tree: Path) -> _Tests:
     found = coverage.CoverageData(str(data))
     found.read()
     lines: dict[tuple[str, int], set[str]] = {}
-    every = {context.split("|")[0] for context in found.measured_contexts() if context}
+    every = {context.rpartition("|")[0] for context in found.measured_contexts() if context}
     for path in found.measured_files():
         name = str(Path(path).relative_to(tree.resolve()))
         for line, contexts in found.contexts_by_lineno(path).items():
-            tests = {context.split("|")[0] for context in contexts if context}
+            tests = {context.rpartition("|")[0] for context in contexts if context}
             lines[name, line] = every if "" in contexts and not tests else tests
     seconds = {}
     for case in ElementTree.parse(times).iter("testcase"):

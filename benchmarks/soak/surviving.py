@@ -2,10 +2,33 @@
 
 _GROWS = "memory that grows as it is asked for"
 _INVERSE = "if self.n <= inverted_whole: return _bind(dpotri, self._whole, self)"
+_GUIDE = (
+    "edges only say where a bracket is cut when Newton steps do not help: other cuts take more steps to the same end"
+)
+_PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
+_EDGES = "edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)"
+_TIE = "both ends of the bracket are equally good"
+_FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
 
 EXPLAINED: dict[str, str] = {
     "_linalg/scratch.py, self.memory = np.empty(0): 0 → 1": _GROWS,
     "_linalg/scratch.py, self.lent = np.empty(0): 0 → 1": _GROWS,
     f"_linalg/square.py, if self.n <= inverted_whole:: {_INVERSE} → if not {_INVERSE[3:66]}…": "both ways give the "
     "inverse; one is faster",
+    "_linalg/growing.py, n = A.shape[0]: 0 → 1": "the matrix is square",
+    "_linalg/growing.py, _PANEL = 16  # columns that are made triangular at once when rows are taken out: 16 → 17": (
+        "how many columns at once is a matter of speed"
+    ),
+    "_linalg/square.py, self._lower = (pointer(array), integer(array.strides[1] // 8 if n > 1 else max(n, 1))): "
+    "max(n, 1) → min(n, 1)": "differs for an empty matrix only, which LAPACK is not asked about",
+    f"_linalg/square.py, {_FEATURES}: 2 → 3": "rows of features have two axes, or are refused for that",
+    "predictive.py, top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf: 0.0 → 1.0": "log 0 + 1 is −∞ as well",
+    f"predictive.py, {_PICK}: 2 → 3": _GUIDE,
+    f"predictive.py, {_PICK}: count // 2 → count * 2": _GUIDE,
+    f"predictive.py, {_EDGES}: means + _CORE * stds → means - _CORE * stds": _GUIDE,
+    f"predictive.py, {_EDGES}: _CORE * stds → _CORE / stds": _GUIDE,
+    "predictive.py, return np.asarray(sign * np.where(error_low <= error_high, low, high)): error_low <= error_high → "
+    "error_low < error_high": _TIE,
+    "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
+    "newton - at → newton + at": "a Newton step shorter than rounding is made before the bracket is cut: one step more",
 }
