@@ -89,3 +89,19 @@ def test_inputs_that_spread_farther_on_both_sides_change_the_units(factor, moved
     model.partial_fit(X_new, np.sin(X_new[:, 0]) + 0.1 * rng.standard_normal(70))
     told = [event["reason"] for event in model.events_ if event["kind"] == "model"]
     assert any("input 1 has moved" in reason for reason in told) == moved
+
+
+def test_the_shape_of_the_noise_is_learnt_again_when_rows_have_grown_by_half():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (500, 1))
+    noise = 0.1 * rng.standard_normal(500)
+    tails = rng.random(200) < 0.15
+    noise[300:] = np.where(tails, 0.6, 0.05) * rng.standard_normal(200)
+    y = np.sin(2 * X[:, 0]) + noise
+    settings = {"max_leaf_size": 50, "hyperparameters": "tied", "outliers": "trust", "overlap": 1, "random_state": 0}
+    model = SPNGPRegressor(SquaredExponential(0.5), **settings).fit(X[:300], y[:300])
+    first = model.noise_shapes_
+    assert model.partial_fit(X[300:400], y[300:400]).noise_shapes_ == first
+    (later,) = model.partial_fit(X[400:], y[400:]).noise_shapes_
+    assert max(later.factors) > 5.0
+    assert not [event for event in model.events_ if event["kind"] == "model"]
