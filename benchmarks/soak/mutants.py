@@ -33,7 +33,7 @@ from soak.surviving import EXPLAINED
 SAMPLE = 0.008
 _BOUND = 0.85
 _SECONDS = 3000
-_OF_TESTS = 40.0  # seconds of tests for one mutant, the quickest first
+_OF_TESTS = 30.0  # seconds of tests for one mutant, the quickest first
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def run(effort: Effort) -> Table:
         f"{total - left} of {total} drawn mutants killed, {share:.1%} ± {error:.1%}, the least in {least.room.name} "
         f"({least.share:.0%}, bound {_BOUND:.0%}); of {left} survivors {explained} are explained below",
         (
-            "A mutant is killed if a test of its room fails with it, or takes four times its usual time and a minute. "
+            "A mutant is killed if a test of its room fails with it, or takes twice its usual time and 20 s. "
             "± is the sampling error of 95 %. Run are tests of the room, and of others that are about what it does: "
             f"those that run the changed statement, the quickest first, up to {_OF_TESTS:g} s. More would kill more.",
             *([f"Survivors, and why: {told}."] if told else []),

@@ -248,3 +248,8 @@ def test_a_climb_ends_at_its_bounds_and_leaves_what_is_held_there():
     objective, _ = bowl(np.array([3.0, 0.5]), np.array([1.0, 1.0]))
     found = climb(objective, np.zeros(2), np.array([[-1.0, 1.0], [-1.0, 1.0]]), np.eye(2), 10, tolerance=1e-10)
     np.testing.assert_allclose(found, [1.0, 0.5], atol=1e-9)
+
+
+def test_without_blocks_nothing_is_curved():
+    gp = ExactGP(SquaredExponential([1.0, 2.0]), 0.1)
+    np.testing.assert_array_equal(mean_curvature(gp, []), 1e-6 * np.eye(4))

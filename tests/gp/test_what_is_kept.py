@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from spngp.gp.exact import ExactGP
+from spngp.gp.influence import influence
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import SquaredExponential
 
@@ -58,3 +59,33 @@ def test_many_rows_are_predicted_in_batches(n):
     joint_mean, covariance = gp.joint(at[:5])
     np.testing.assert_allclose(joint_mean, mean[:5], rtol=1e-10)
     np.testing.assert_allclose(covariance.diagonal(), variance[:5], rtol=1e-10)
+
+
+def test_without_rows_it_is_the_prior():
+    for prior in (PRIOR, PRIOR.condition(X, y).with_theta(PRIOR.theta), PRIOR.with_kernel(SquaredExponential(0.7))):
+        assert (prior.log_evidence, prior.n_own, prior._jitter) == (0.0, 0, 0.0)
+        np.testing.assert_array_equal(prior.predict_mean(X), np.zeros(6))
+        np.testing.assert_allclose(prior.predict(X), (np.zeros(6), np.full(6, 1.1)))
+
+
+def test_rows_of_weight_one_that_follow_others_in_doubt():
+    weights = np.array([0.2, 1.0, 0.5, 1.0, 1.0, 1.0])
+    at_once = PRIOR.condition(X, y, weights=weights)
+    in_turns = PRIOR.condition(X[:3], y[:3], weights=weights[:3]).condition(X[3:], y[3:])
+    assert in_turns.n_own == 6
+    assert in_turns.log_evidence == pytest.approx(at_once.log_evidence, rel=1e-10)
+    np.testing.assert_allclose(in_turns.predict(X + 0.1), at_once.predict(X + 0.1), rtol=1e-10)
+
+
+def test_influence_is_the_weight_of_each_output_in_a_prediction():
+    gp = PRIOR.condition(X[:4], y[:4], X[4:], y[4:])
+    at = np.array([[0.25]])
+    found = influence(gp, at)
+    np.testing.assert_array_equal(found.X, X)
+    np.testing.assert_array_equal(found.y, y)
+    assert found.weights @ y == pytest.approx(gp.predict_mean(at)[0], rel=1e-12)
+    for i in range(6):
+        more = y + 0.5 * (np.arange(6) == i)
+        moved = PRIOR.condition(X[:4], more[:4], X[4:], more[4:]).predict_mean(at)[0]
+        assert moved - gp.predict_mean(at)[0] == pytest.approx(0.5 * found.weights[i], abs=1e-12)
+    assert influence(PRIOR, at).weights.size == 0
