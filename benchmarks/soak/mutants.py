@@ -55,20 +55,20 @@ ROOMS = (
             *("tests/estimators/test_row_facts.py", "tests/estimators/test_fractional_weights.py"),
             *("tests/streaming/test_exact.py", "tests/io/test_model_records.py"),
         ],
-        40,
+        32,
     ),
     Room(
         "network",
         "src/spngp/network/*.py",
         ["tests/network", "tests/learning/test_outliers.py", "tests/io/test_model_records.py"],
-        40,
+        32,
     ),
-    Room("predictive", "src/spngp/predictive.py", ["tests/test_predictive.py", "tests/test_metrics.py"], 40),
+    Room("predictive", "src/spngp/predictive.py", ["tests/test_predictive.py", "tests/test_metrics.py"], 32),
     Room(
         "linear algebra",
         "src/spngp/_linalg/*.py",
         ["tests/linalg", "tests/gp", "tests/structure/test_grouped_rows.py"],
-        40,
+        32,
     ),
     Room(
         "streaming",
@@ -77,7 +77,7 @@ ROOMS = (
             *("tests/streaming", "tests/estimators/test_updates.py", "tests/estimators/test_levels_to_come.py"),
             *("tests/estimators/test_row_facts.py", "tests/learning/test_proportion.py"),
         ],
-        40,
+        32,
     ),
 )
 

@@ -1,11 +1,14 @@
 """Mutants that tests of their room do not notice, and why that is right: by file, line and change."""
 
+# ruff: noqa: E501 - keys are lines of code
+
 _GROWS = "memory that grows as it is asked for"
 _INVERSE = "if self.n <= inverted_whole: return _bind(dpotri, self._whole, self)"
 _GUIDE = (
     "edges only say where a bracket is cut when Newton steps do not help: other cuts take more steps to the same end"
 )
 _PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
+_CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
 _EDGES = "edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)"
 _TIE = "both ends of the bracket are equally good"
 _FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
@@ -31,4 +34,12 @@ EXPLAINED: dict[str, str] = {
     "error_low < error_high": _TIE,
     "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
     "newton - at → newton + at": "a Newton step shorter than rounding is made before the bracket is cut: one step more",
+    "streaming/ageing.py, _JUDGES = 32  # outputs that decide, the last ones of a region; the drift began at one of them: "
+    "32 → 33": _CHOICE,
+    "streaming/starting.py, j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, "
+    "expert.leaf)): len(leaves) < 64 → len(leaves) <= 64": "both ways find the leaf",
+    "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "
+    "→ high - low >= 1.35 * _WIDEST": "a spread that is equal to the last digit does not occur",
+    "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
+    "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
 }

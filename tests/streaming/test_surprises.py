@@ -105,3 +105,17 @@ def test_the_shape_of_the_noise_is_learnt_again_when_rows_have_grown_by_half():
     (later,) = model.partial_fit(X[400:], y[400:]).noise_shapes_
     assert max(later.factors) > 5.0
     assert not [event for event in model.events_ if event["kind"] == "model"]
+
+
+@pytest.mark.filterwarnings("ignore")  # regions of few rows may leave an optimisation unfinished
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+@pytest.mark.parametrize(("shift", "moved"), [(0.0, False), (8.0, True)])
+def test_outputs_have_moved_by_their_own_spread_in_any_units(scale, shift, moved):
+    """With kernels in the units of the user outputs are not standardised: their own spread says how far they moved."""
+    X, y = series(300)
+    model = SPNGPRegressor(SquaredExponential(0.5, scale**2), max_leaf_size=20, hyperparameters="tied", random_state=0)
+    model.fit(X, scale * y)
+    X_new, y_new = series(40, seed=1)
+    model.partial_fit(X_new, scale * (y_new + shift * y.std()))
+    told = [event["reason"] for event in model.events_ if event["kind"] == "model"]
+    assert any("output 0 has moved to" in reason for reason in told) == moved
