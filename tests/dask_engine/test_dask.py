@@ -132,6 +132,7 @@ def test_a_worker_that_is_killed_loses_nothing_but_its_own_steps(client, rows, q
     for shard in (quick.path_ / "shards").iterdir():
         assert shard.read_bytes() == (model.path_ / "shards" / shard.name).read_bytes()
     assert model.log_evidence_ == quick.log_evidence_
+    assert [path.name for path in model.path_.parent.iterdir()] == ["model"]
 
 
 def test_a_killed_cluster_is_resumed(rows, quick, tmp_path):
