@@ -8,6 +8,7 @@ _GUIDE = (
     "edges only say where a bracket is cut when Newton steps do not help: other cuts take more steps to the same end"
 )
 _PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
+_BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
 _EDGES = "edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)"
 _TIE = "both ends of the bracket are equally good"
@@ -42,4 +43,7 @@ EXPLAINED: dict[str, str] = {
     "→ high - low >= 1.35 * _WIDEST": "a spread that is equal to the last digit does not occur",
     "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
     "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
+    "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": "a gain of exactly nothing does not occur",
+    "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
+    "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
 }

@@ -253,3 +253,10 @@ def test_a_climb_ends_at_its_bounds_and_leaves_what_is_held_there():
 def test_without_blocks_nothing_is_curved():
     gp = ExactGP(SquaredExponential([1.0, 2.0]), 0.1)
     np.testing.assert_array_equal(mean_curvature(gp, []), 1e-6 * np.eye(4))
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_climb_asks_as_often_as_it_may_and_no_more(most):
+    objective, asked = bowl(np.array([40.0, -30.0]), np.array([1.0, 1.0]))
+    climb(objective, np.zeros(2), np.full((2, 2), [-50.0, 50.0]), np.eye(2), most, tolerance=1e-12)
+    assert len(asked) == most

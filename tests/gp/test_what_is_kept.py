@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from spngp.gp.exact import ExactGP
+from spngp.gp.growing import GrowingGP
 from spngp.gp.influence import influence
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import SquaredExponential
@@ -89,3 +90,23 @@ def test_influence_is_the_weight_of_each_output_in_a_prediction():
         moved = PRIOR.condition(X[:4], more[:4], X[4:], more[4:]).predict_mean(at)[0]
         assert moved - gp.predict_mean(at)[0] == pytest.approx(0.5 * found.weights[i], abs=1e-12)
     assert influence(PRIOR, at).weights.size == 0
+
+
+def test_a_missing_output_is_no_output():
+    missing = np.where(np.arange(6) == 2, np.nan, y)
+    with pytest.raises(ValueError, match="y must be finite, got nan in row 2"):
+        PRIOR.condition(X, missing)
+    with pytest.raises(ValueError, match="y_context must be finite, got nan in row 2"):
+        PRIOR.condition(X, y, X + 3.0, missing)
+    with pytest.raises(ValueError, match="y must be finite, got nan in row 2"):
+        PRIOR.log_evidence_with_gradient(X, missing)
+
+
+def test_a_gp_that_grows_has_no_jitter_unless_it_needs_it():
+    gp = GrowingGP.of(PRIOR, X, y, np.full(6, 0.1))
+    assert gp.jitter == 0.0
+    more = gp.given(X + 0.05, y, np.full(6, 0.1))
+    assert more.jitter == 0.0
+    assert more.log_evidence == pytest.approx(
+        PRIOR.condition(np.vstack([X, X + 0.05]), np.tile(y, 2)).log_evidence, rel=1e-10
+    )
