@@ -1,6 +1,6 @@
 """Saved models, without factors and with: size of the file, CPU seconds to save, to open and to predict, equal bits.
 
-    python benchmarks/saved_models.py
+    python benchmarks/saved_models.py [--models "8 rows a leaf"]
 
 3,000 rows of 11 inputs and Kin40K with defaults, and as many small experts as a model of a million rows has. Opening,
 and then the means and standard deviations of the first row and of the first 1,000, are timed in fresh processes,
@@ -61,7 +61,10 @@ ROWS = 3_000  # of 11 inputs
 REPEATS = 5
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
+    parser = reporting.parser(__doc__)
+    parser.add_argument("--models", type=reporting.names, help="whose names hold one of these words")
+    words = parser.parse_args(arguments).models or [""]
     train, test = datasets.load("kin40k").classic_split()
     kin40k = train.X, train.Y[:, 0], test.X[:2_000]
     rng = np.random.default_rng(0)
@@ -78,6 +81,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "m.spngp"
         for name, (model, X, y, rows) in cases.items():
+            if not any(word in name for word in words):
+                continue
             np.save(Path(directory) / "rows.npy", rows)
             model.fit(X, y)
             for with_factors in (False, True):

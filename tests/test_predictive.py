@@ -283,3 +283,81 @@ def test_a_single_mixture_has_numbers_and_one_density_per_point():
     mixture = GaussianMixture(np.log([0.25, 0.75]), np.array([-1.0, 1.0]), np.array([0.5, 2.0]))
     assert mixture.logpdf(0.3).shape == mixture.quantile(0.9).shape == ()
     np.testing.assert_allclose(mixture.density([0.3, 2.0]), np.exp([mixture.logpdf(0.3), mixture.logpdf(2.0)]))
+
+
+def test_an_axis_for_one_output(mixture):
+    one = mixture.with_outputs_axis()
+    assert one.shape == (3, 1)
+    np.testing.assert_array_equal(one.mean[:, 0], mixture.mean)
+    np.testing.assert_array_equal(one.quantile(0.3)[:, 0], mixture.quantile(0.3))
+
+
+def test_a_probability_is_at_most_one_though_weights_are_rounded():
+    weights = np.array([[0.5, 0.5 + 9e-7]])
+    mixture = GaussianMixture(np.log(weights), np.array([[0.0, 1.0]]), np.ones((1, 2)))
+    assert mixture.cdf(50.0)[0] == 1.0
+
+
+@pytest.mark.parametrize("level", [2.0**-50, 2.0**-40, 2.0**-20, 0.25, 0.5])
+def test_both_tails_have_the_same_digits(level):
+    mixture = GaussianMixture(np.log([[0.25, 0.5, 0.25]]), np.array([[-2.0, 0.0, 2.0]]), np.array([[1.0, 4.0, 1.0]]))
+    np.testing.assert_allclose(mixture.quantile(1.0 - level), -mixture.quantile(level), rtol=1e-14, atol=1e-14)
+
+
+def test_batches_of_rows_are_joined_with_components_of_no_weight(mixture):
+    other = GaussianMixture(np.zeros((2, 1)), np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]]))
+    joined = GaussianMixture.concatenate([other, mixture, other])
+    assert joined.shape == (7,)
+    assert joined.n_components == 3
+    np.testing.assert_array_equal(joined.mean, np.concatenate([other.mean, mixture.mean, other.mean]))
+    np.testing.assert_array_equal(joined.var, np.concatenate([other.var, mixture.var, other.var]))
+    np.testing.assert_array_equal(joined.log_weights[0], [0.0, -np.inf, -np.inf])
+    assert GaussianMixture.concatenate([mixture]) is mixture
+
+
+def test_each_row_is_found_by_itself_though_others_are_unlike(mixture):
+    """Rows of very different scales, and components of no weight far off: as if each were asked for alone."""
+    with np.errstate(divide="ignore"):
+        log_weights = np.log([[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [0.0, 0.3, 0.7], [0.1, 0.2, 0.7]])
+    means = np.array([[0.0, 1e-6, 1e9], [1e8, 1e8 + 5.0, -1e12], [7e3, -4.0, 4.0], [-1e3, 0.0, 1e3]])
+    variances = np.array([[1e-14, 1e-13, 1.0], [1.0, 4.0, 1e20], [1.0, 1.0, 1e-6], [1e4, 1e-4, 1.0]])
+    together = GaussianMixture(log_weights, means, variances)
+    for level in (1e-9, 0.05, 0.31, 0.5, 0.77, 1 - 1e-6):
+        found = together.quantile(level)
+        np.testing.assert_array_equal(found, [together[[i]].quantile(level)[0] for i in range(4)])
+        np.testing.assert_allclose(together.cdf(found), level, rtol=1e-7)
+
+
+def test_batches_of_several_outputs_are_joined():
+    one = GaussianMixture(np.zeros((2, 4, 1)), np.ones((2, 4, 1)), np.ones((2, 4, 1)))
+    two = GaussianMixture(np.full((3, 4, 2), np.log(0.5)), np.zeros((3, 4, 2)), np.full((3, 4, 2), 4.0))
+    joined = GaussianMixture.concatenate([one, two])
+    assert (joined.shape, joined.n_components) == ((5, 4), 2)
+    np.testing.assert_array_equal(joined.mean, np.concatenate([one.mean, two.mean]))
+    np.testing.assert_array_equal(joined.var, np.concatenate([one.var, two.var]))
+
+
+@pytest.mark.parametrize("name", ["means", "variances"])
+def test_one_number_that_is_not_finite_is_refused_where_it_is_used(name):
+    parts = {"log_weights": np.log([[0.5, 0.5]]), "means": np.zeros((1, 2)), "variances": np.ones((1, 2))}
+    parts[name][0, 1] = np.inf
+    with pytest.raises(ValueError, match=f"{name} must be finite where they are used, got inf"):
+        GaussianMixture(**parts)
+    GaussianMixture(**parts | {"log_weights": np.array([[0.0, -np.inf]])})
+
+
+def test_one_sample_unless_said_otherwise(mixture):
+    assert mixture.sample(random_state=0).shape == (3, 1)
+
+
+def test_sizes_and_names():
+    mixture = GaussianMixture(np.zeros((4, 2, 1)), np.ones((4, 2, 1)), np.ones((4, 2, 1)))
+    assert (len(mixture), mixture.n_components, mixture.shape) == (4, 1, (4, 2))
+    assert len(GaussianMixture(np.zeros(1), np.ones(1), np.ones(1))) == 0
+    assert repr(mixture) == "GaussianMixture(shape=(4, 2), components=1)"
+
+
+def test_a_variance_that_overflows_is_told():
+    far = GaussianMixture(np.log([[0.5, 0.5]]), np.array([[-1e200, 1e200]]), np.ones((1, 2)))
+    with pytest.raises(ValueError, match="the variance overflows: components differ by more than 1e154"):
+        far.moments()

@@ -18,7 +18,7 @@ SAMPLE = 0.02
 _KILLS = (60, 50, 40, 30, 50, 30, 20)  # of each kind of work
 _WORKER_KILLS = 20
 _TROUBLES = 10  # sizes of a disk that is full
-_SECONDS = 1500
+_SECONDS = 2400  # of all kills; they take some minutes
 _WHOLE = 0.1  # the share of cases from which on all kinds of work are killed
 
 _NOTES = (

@@ -16,14 +16,14 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-_CPU = 60  # seconds of processor time that a mutant's tests may take beyond what they usually do
+_CPU = 20  # seconds of processor time that a mutant's tests may take beyond what they usually do
 
 
 def _test(tree: Path, tests: list[str], extra: list[str], seconds: float) -> int:
     """Run tests in this process; their exit code."""
     import pytest
 
-    limit = int(_CPU + 4 * seconds)
+    limit = int(_CPU + 2 * seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
     os.chdir(tree)
     sys.path[:0] = [str(tree / "src"), str(tree / "tests"), str(tree / "benchmarks")]

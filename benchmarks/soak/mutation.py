@@ -129,6 +129,8 @@ def _changes(node: ast.AST) -> Iterator[Callable[[], None]]:
     elif isinstance(node, ast.Constant) and type(node.value) in (bool, int, float):
         value = node.value
         yield lambda: setattr(node, "value", (not value) if type(value) is bool else value + 1)
+    elif isinstance(node, ast.keyword) and _is_last_axis(node):
+        yield lambda: setattr(node, "value", ast.Constant(0))
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
         yield lambda: setattr(node, "test", ast.UnaryOp(ast.Not(), node.test))
     elif isinstance(node, ast.Return) and node.value is not None:
@@ -144,8 +146,13 @@ def _changes(node: ast.AST) -> Iterator[Callable[[], None]]:
             yield lambda: setattr(name, "attr", _FUNCTIONS[name.attr])
 
 
+def _is_last_axis(node: ast.keyword) -> bool:
+    """``axis=-1``, which of a matrix is the same as ``axis=1``: another axis is the first one."""
+    return node.arg == "axis" and ast.unparse(node.value) == "-1"
+
+
 def _without_meaning(tree: ast.Module) -> set[ast.AST]:
-    """Annotations, decorators, error messages, and what only type checkers see."""
+    """Annotations, decorators, messages, what only type checkers see, and what another change does already."""
     found: set[ast.AST] = set()
     for node in ast.walk(tree):
         roots: list[ast.AST | None] = []
@@ -158,6 +165,12 @@ def _without_meaning(tree: ast.Module) -> set[ast.AST]:
             roots += node.decorator_list
         elif isinstance(node, ast.Raise):
             roots.append(node.exc)
+        elif isinstance(node, ast.JoinedStr):
+            roots.append(node)
+        elif isinstance(node, ast.keyword) and (_is_last_axis(node) or node.arg == "strict"):
+            roots.append(node.value)  # a zip of lists of one length is the same without
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            roots.append(node.operand)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             roots.append(node)
         for root in roots:

@@ -1,11 +1,49 @@
 """Mutants that tests of their room do not notice, and why that is right: by file, line and change."""
 
+# ruff: noqa: E501 - keys are lines of code
+
 _GROWS = "memory that grows as it is asked for"
 _INVERSE = "if self.n <= inverted_whole: return _bind(dpotri, self._whole, self)"
+_GUIDE = (
+    "edges only say where a bracket is cut when Newton steps do not help: other cuts take more steps to the same end"
+)
+_PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
+_BACK = "what is far below the best makes the line search step back, whatever slope it has"
+_CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
+_EDGES = "edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)"
+_TIE = "both ends of the bracket are equally good"
+_FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
 
 EXPLAINED: dict[str, str] = {
     "_linalg/scratch.py, self.memory = np.empty(0): 0 → 1": _GROWS,
     "_linalg/scratch.py, self.lent = np.empty(0): 0 → 1": _GROWS,
     f"_linalg/square.py, if self.n <= inverted_whole:: {_INVERSE} → if not {_INVERSE[3:66]}…": "both ways give the "
     "inverse; one is faster",
+    "_linalg/growing.py, n = A.shape[0]: 0 → 1": "the matrix is square",
+    "_linalg/growing.py, _PANEL = 16  # columns that are made triangular at once when rows are taken out: 16 → 17": (
+        "how many columns at once is a matter of speed"
+    ),
+    "_linalg/square.py, self._lower = (pointer(array), integer(array.strides[1] // 8 if n > 1 else max(n, 1))): "
+    "max(n, 1) → min(n, 1)": "differs for an empty matrix only, which LAPACK is not asked about",
+    f"_linalg/square.py, {_FEATURES}: 2 → 3": "rows of features have two axes, or are refused for that",
+    "predictive.py, top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf: 0.0 → 1.0": "log 0 + 1 is −∞ as well",
+    f"predictive.py, {_PICK}: 2 → 3": _GUIDE,
+    f"predictive.py, {_PICK}: count // 2 → count * 2": _GUIDE,
+    f"predictive.py, {_EDGES}: means + _CORE * stds → means - _CORE * stds": _GUIDE,
+    f"predictive.py, {_EDGES}: _CORE * stds → _CORE / stds": _GUIDE,
+    "predictive.py, return np.asarray(sign * np.where(error_low <= error_high, low, high)): error_low <= error_high → "
+    "error_low < error_high": _TIE,
+    "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
+    "newton - at → newton + at": "a Newton step shorter than rounding is made before the bracket is cut: one step more",
+    "streaming/ageing.py, _JUDGES = 32  # outputs that decide, the last ones of a region; the drift began at one of them: "
+    "32 → 33": _CHOICE,
+    "streaming/starting.py, j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, "
+    "expert.leaf)): len(leaves) < 64 → len(leaves) <= 64": "both ways find the leaf",
+    "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "
+    "→ high - low >= 1.35 * _WIDEST": "a spread that is equal to the last digit does not occur",
+    "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
+    "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
+    "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": "a gain of exactly nothing does not occur",
+    "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
+    "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
 }

@@ -43,6 +43,18 @@ def test_every_change_is_one_and_no_other():
         compile(change.code, "changed", "exec")
 
 
+@pytest.mark.parametrize(
+    ("code", "changed"),
+    [
+        ("y = x.sum(axis=-1)", {"y = x.sum(axis=0)", "y = x.prod(axis=-1)"}),
+        ("x[-1] + 2", {"x[+1] + 2", "x[-1] - 2", "x[-1] + 3"}),
+        ('print(f"{x + 1} rows")', {"None"}),
+    ],
+)
+def test_what_would_change_nothing_or_words_alone_is_left_out(code, changed):
+    assert {mutant(code, site).code for site in sites(code)} == changed
+
+
 @pytest.mark.parametrize(("what", "lines"), [("not found → not not found", (10, 10)), ("3 → 4", (9, 9))])
 def test_lines_are_those_of_the_statement(what, lines):
     (found,) = [change for site in sites(CODE) if (change := mutant(CODE, site)).what == what]

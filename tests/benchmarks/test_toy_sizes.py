@@ -80,7 +80,7 @@ RUNS = {
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
     "same_numbers": [Run("", r"the same", ("yacht",))],
-    "saved_models": [Run("", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
+    "saved_models": [Run("--models leaf", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
     "scale": [],  # in test_reporting.py
     "progressive": [
         Run(

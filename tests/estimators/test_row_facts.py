@@ -206,13 +206,13 @@ def test_gradient_of_the_evidence_with_known_variances(kernel):
 
 @pytest.mark.parametrize(
     "model",
-    [SPNGPRegressor(random_state=0), GPRegressor(random_state=0), SPNGPRegressor(max_leaf_size=60, random_state=0)],
+    [SPNGPRegressor(random_state=0), GPRegressor(random_state=0), SPNGPRegressor(max_leaf_size=40, random_state=0)],
 )
 def test_noise_that_is_known_is_not_learnt(model):
     rng = np.random.default_rng(0)
-    X = rng.uniform(-3, 3, (150, 1))
-    std = np.where(rng.random(150) < 0.5, 0.05, 2.0)
-    y = np.sin(X[:, 0]) + std * rng.standard_normal(150) + 0.05 * rng.standard_normal(150)
+    X = rng.uniform(-3, 3, (100, 1))
+    std = np.where(rng.random(100) < 0.5, 0.05, 2.0)
+    y = np.sin(X[:, 0]) + std * rng.standard_normal(100) + 0.05 * rng.standard_normal(100)
     model = model.fit(X, y, y_variance=std**2)
     assert np.median(model.predict_noise(X)) < 0.2
     assert len(model.outliers_) == 0

@@ -15,7 +15,7 @@ TOY = {
     "motorcycle": {"folds": 2},
     "uci": {"max_leaf_size": 60},
     "kin40k": {"n_experts": (2, 4), "n_test": 100},
-    "scaling": {"spn_rows": (150, 300, 450), "gp_rows": (100, 200), "n_test": 50},
+    "scaling": {"spn_rows": (60, 90, 120), "gp_rows": (50, 80), "n_test": 50},
     "variance": {"n": 300, "n_test": 100, "n_experts": (1, 4)},
 }
 

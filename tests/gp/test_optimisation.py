@@ -232,3 +232,53 @@ def test_evidence_of_a_leaf_refuses_what_are_no_parameters(theta, message):
     evidence = LeafEvidence(ExactGP(SquaredExponential(), 0.1), np.arange(4.0)[:, np.newaxis], np.arange(4.0))
     with pytest.raises(ValueError, match=message):
         evidence(np.array(theta))
+
+
+def bowl(centre, steepness):
+    """A concave objective in nats with its gradient, and how often it was asked for."""
+    asked = []
+
+    def objective(theta):
+        asked.append(theta.copy())
+        away = theta - centre
+        return -0.5 * float(away @ (steepness * away)), -steepness * away
+
+    return objective, asked
+
+
+@pytest.mark.parametrize("n_rows", [1, 1000])
+def test_the_maximum_is_found_in_few_evaluations_however_many_rows(n_rows):
+    centre, steepness = np.array([0.5, -1.0, 2.0]), n_rows * np.array([1.0, 3.0, 0.5])
+    objective, asked = bowl(centre, steepness)
+    found = maximise(objective, np.zeros(3), np.full((3, 2), [-5.0, 5.0]), n_rows, 50, tolerance=1e-8)
+    np.testing.assert_allclose(found, centre, atol=1e-3)
+    assert len(asked) <= 12
+
+
+def test_a_curvature_that_is_far_too_large_is_corrected_on_the_way():
+    centre = np.array([0.6, -0.4])
+    objective, asked = bowl(centre, np.array([1.0, 2.0]))
+    bounds = np.full((2, 2), [-5.0, 5.0])
+    found = climb(objective, np.zeros(2), bounds, 25.0 * np.eye(2), 9, tolerance=1e-9)
+    assert len(asked) <= 9
+    np.testing.assert_allclose(found, centre, atol=1e-3)
+    exact = climb(objective, np.zeros(2), bounds, np.diag([1.0, 2.0]), 3, tolerance=1e-9)
+    np.testing.assert_allclose(exact, centre, atol=1e-12)
+
+
+def test_a_climb_ends_at_its_bounds_and_leaves_what_is_held_there():
+    objective, _ = bowl(np.array([3.0, 0.5]), np.array([1.0, 1.0]))
+    found = climb(objective, np.zeros(2), np.array([[-1.0, 1.0], [-1.0, 1.0]]), np.eye(2), 10, tolerance=1e-10)
+    np.testing.assert_allclose(found, [1.0, 0.5], atol=1e-9)
+
+
+def test_without_blocks_nothing_is_curved():
+    gp = ExactGP(SquaredExponential([1.0, 2.0]), 0.1)
+    np.testing.assert_array_equal(mean_curvature(gp, []), 1e-6 * np.eye(4))
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_climb_asks_as_often_as_it_may_and_no_more(most):
+    objective, asked = bowl(np.array([40.0, -30.0]), np.array([1.0, 1.0]))
+    climb(objective, np.zeros(2), np.full((2, 2), [-50.0, 50.0]), np.eye(2), most, tolerance=1e-12)
+    assert len(asked) == most

@@ -38,3 +38,9 @@ def test_the_generator_decides():
     )
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)
+
+
+def test_around_the_density_itself_a_step_forgets_the_last_one():
+    draws = elliptical_slices(log_density, MEAN, np.linalg.cholesky(COVARIANCE), 8000, np.random.default_rng(5))
+    for column in draws.T:
+        assert abs(np.corrcoef(column[1:], column[:-1])[0, 1]) < 0.05

@@ -141,8 +141,8 @@ def test_fixed_noise_or_parameters_stay_gaussian():
 
 def test_each_output_has_its_own_shape():
     rng = np.random.default_rng(7)
-    X, y = _series(rng, 300, 0.08)
-    Y = np.column_stack([y, np.cos(X[:, 0]) + 0.1 * rng.normal(size=300)])
+    X, y = _series(rng, 150, 0.08)
+    Y = np.column_stack([y, np.cos(X[:, 0]) + 0.1 * rng.normal(size=150)])
     model = SPNGPRegressor(random_state=0).fit(X, Y)
     first, second = model.noise_shapes_
     assert max(first.factors) > 5.0 > 2.0 > second.factors[np.argmax(second.weights)] > 0.5

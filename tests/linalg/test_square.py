@@ -255,6 +255,38 @@ def test_inner_products_take_rows_in_either_memory_order(order):
 
 def test_a_covariance_of_no_rows_needs_no_jitter():
     assert Square.zeros(0).factor_filled(lambda: None, 0.1) == 0.0
+    assert Square.zeros(0).factor(packed(np.empty((0, 0))), 0.1) == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
+def test_jitter_is_in_units_of_the_mean_diagonal_however_the_matrix_is_given(scale):
+    singular = scale * np.ones((4, 4))
+    given, filled = empty(4), empty(4)
+
+    def fill():
+        filled.array[:] = singular
+
+    jitters = given.factor(packed(singular), 0.0), filled.factor_filled(fill, 0.0)
+    assert jitters[0] == jitters[1]
+    assert 0.9e-10 * scale < jitters[0] < 1.1e-6 * scale
+    np.testing.assert_array_equal(np.tril(given.array), np.tril(filled.array))
+
+
+def test_two_rows_are_too_many_for_the_other_order():
+    with pytest.raises(ValueError, match=r"B must be float64 of shape \(2, 3\) without gaps"):
+        empty(2).bound_solve(np.empty((2, 3)))
+    one = empty(1)
+    one.factor(packed(np.array([[4.0]])), 0.0)
+    B = np.array([[2.0, 4.0, 6.0]])  # of one row both orders are the same
+    one.solve(B)
+    np.testing.assert_array_equal(B, [[1.0, 2.0, 3.0]])
+
+
+def test_inner_products_are_taken_once_unless_said_otherwise():
+    X = np.random.default_rng(0).standard_normal((5, 2))
+    A = empty(5)
+    A.bound_inner_products(X)()
+    np.testing.assert_allclose(np.tril(A.array), np.tril(X @ X.T), rtol=1e-12)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

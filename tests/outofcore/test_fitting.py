@@ -24,7 +24,7 @@ def same(one, other, rows, tolerance=1e-10):
 
 
 def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
-    rows = table()
+    rows = table(1800)
     X = rows.select(names(rows, "x"))
     out = in_shards(rows, tmp_path)
     same(out, model().fit(X, rows["y0"].to_numpy()), X.slice(0, 300))
@@ -33,16 +33,16 @@ def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
 
 
 def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
-    rows = table(3600, outputs=2, outliers=40)
+    rows = table(2400, outputs=2, outliers=40)
     y = np.column_stack([rows["y0"], rows["y1"]])
     y[::7, 1] = np.nan
     rows = rows.set_column(rows.schema.get_field_index("y1"), "y1", pa.array(y[:, 1]))
     X = rows.select(names(rows, "x"))
     kernels = [KERNEL, SquaredExponential()]
-    out = in_shards(rows, tmp_path, model(kernels=kernels), most_sampled=1800)
+    out = in_shards(rows, tmp_path, model(kernels=kernels), most_sampled=1200)
     seed = int(np.random.default_rng(0).integers(2**62))
-    sample = sampled(0, 3600, 1800 / 3600, seed)
-    assert 1700 < sample.size < 1900
+    sample = sampled(0, 2400, 1200 / 2400, seed)
+    assert 1120 < sample.size < 1280
     cell = max(CELL, 8 * 2 * 60)
     judge = fitted_in_memory(model(kernels=kernels), X, y, sample, cell)
     assert len(out.outliers_) > 20
@@ -63,12 +63,12 @@ def test_neither_partitions_nor_threads_change_a_bit(tmp_path):
 
 
 def test_categories_gaps_and_dates_as_in_memory(tmp_path):
-    rows = table(2500)
+    rows = table(1600)
     rng = np.random.default_rng(1)
-    place = np.array(["north", "south", "west"])[rng.integers(3, size=2500)]
-    when = np.datetime64("2024-01-01") + rng.integers(0, 300, size=2500)
+    place = np.array(["north", "south", "west"])[rng.integers(3, size=1600)]
+    when = np.datetime64("2024-01-01") + rng.integers(0, 300, size=1600)
     y = rows["y0"].to_numpy() + (place == "south")
-    gaps = np.where(rng.uniform(size=2500) < 0.05, np.nan, rows["x0"].to_numpy())
+    gaps = np.where(rng.uniform(size=1600) < 0.05, np.nan, rows["x0"].to_numpy())
     rows = pa.table({"x0": pa.array(gaps, from_pandas=True), "x1": rows["x1"], "xp": place, "xw": when, "y0": y})
     X = rows.select(names(rows, "x"))
     out = in_shards(rows, tmp_path)

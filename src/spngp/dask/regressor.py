@@ -94,6 +94,7 @@ class DaskSPNGPRegressor(RegressorMixin, BaseEstimator):
                 variance=_VARIANCE if _VARIANCE in facts else None,
             )
             fit(self._model, job, workers)
+            workers.close()
             shutil.rmtree(home / "input", ignore_errors=True)
         except BaseException:
             removed(home)

@@ -70,7 +70,7 @@ class GrowingArray(Generic[S]):
             if free:
                 self._shared.filled = stop
         if not free:  # another version has rows here, or there is no room: into new memory, what was forgotten left out
-            return GrowingArray.of(self.values).followed_by(more) if more.shape[0] else self
+            return GrowingArray.of(np.concatenate([self.values, more])) if more.shape[0] else self
         self._shared.buffer[self._stop : stop] = more
         return GrowingArray(self._shared, self._start, stop)
 

@@ -1,0 +1,86 @@
+"""Which story the last outputs tell: as before, a larger noise, or a new function; against brute force over all."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from spngp.gp.exact import ExactGP
+from spngp.kernels import SquaredExponential
+from spngp.streaming import ageing
+from spngp.streaming.conditioned import Rows
+
+PRIOR = ExactGP(SquaredExponential(0.7), 0.04)
+
+
+def rows(n, changed=0, shift=0.0, noise=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 1))
+    y = np.sin(2 * X[:, 0]) + 0.2 * rng.standard_normal(n)
+    if changed:
+        y[-changed:] = np.sin(2 * X[-changed:, 0] + shift) + noise * rng.standard_normal(changed)
+    return Rows(np.arange(n), X, y, np.full(n, 0.04))
+
+
+def evidence(of, noise):
+    """Of rows with these noises: their log evidence in one go."""
+    return PRIOR.condition(of.X, of.y, weights=0.04 / noise).log_evidence if of.y.size else 0.0
+
+
+def told(given):
+    """The best story of a new function and since when, and the best of all others."""
+    n, judges = given.y.size, min(32, given.y.size // 2)
+    first = given.at(np.arange(n - judges))
+    start = evidence(first, first.noise)
+    new = []
+    for factor in (1.0, 4.0, 16.0):
+        for s in range(1, judges + 1):
+            before, last = given.at(np.arange(n - s)), given.at(np.arange(n - s, n))
+            new.append((evidence(before, before.noise) - start + evidence(last, factor * last.noise), s))
+    others = [evidence(given, given.noise) - start]
+    for factor in (4.0, 16.0):
+        for ago in (4, 8, 16, 32):
+            noise = np.where(np.arange(n) >= n - ago, factor * given.noise, given.noise)
+            if ago <= judges:
+                others.append(evidence(given, noise) - start)
+            else:  # rows before the judges have another noise as well, and do not count
+                among = given.at(np.arange(n - judges))
+                others.append(evidence(given, noise) - evidence(among, noise[: n - judges]))
+    return max(new), max(others)
+
+
+CASES = {
+    "as before": rows(80),
+    "a new function": rows(80, 12, shift=2.5),
+    "a new function, long ago": rows(80, 30, shift=2.5),
+    "a new function with more noise": rows(80, 20, shift=3.0, noise=0.5),
+    "more noise": rows(80, 12, noise=1.0),
+    "much more noise": rows(80, 16, noise=3.0, seed=4),
+    "few rows": rows(9, 3, shift=3.0),
+    "one judge": rows(3),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_most_probable_story_is_told(name):
+    given = CASES[name]
+    (best, since), other = told(given)
+    found = ageing._new_since(SimpleNamespace(prior=PRIOR), given)
+    assert found == (since if best > other + 4.0 else None)
+    if name in ("a new function", "a new function, long ago"):
+        assert found is not None
+    if name in ("as before", "one judge"):
+        assert found is None
+
+
+def test_of_one_row_nothing_is_told():
+    assert ageing._new_since(SimpleNamespace(prior=PRIOR), rows(1)) is None
+
+
+def test_densities_add_up_to_the_evidence():
+    given = rows(25)
+    found = ageing._densities(SimpleNamespace(prior=PRIOR), given, given.noise)
+    assert found.shape == (25,)
+    assert found.sum() == pytest.approx(PRIOR.condition(given.X, given.y).log_evidence, rel=1e-10)
