@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from spngp.gp.exact import ExactGP
-from spngp.gp.growing import GrowingGP, LeftOut
+from spngp.gp.growing import GrowingGP
+from spngp.gp.left_out import LeftOut
 from spngp.kernels import SquaredExponential
 
 PRIOR = ExactGP(SquaredExponential([1.0, 2.0]), 0.04)
