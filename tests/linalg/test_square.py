@@ -296,3 +296,24 @@ def test_inner_products_of_rows_in_either_order(order, factor):
     square = Square.zeros(6)
     square.bound_inner_products(X, factor)()
     np.testing.assert_allclose(np.tril(square.array), np.tril(factor * X @ X.T), atol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_columns_of_a_larger_matrix_are_solved_in_place(columns):
+    A = positive_definite(5)
+    L = empty(5)
+    L.factor(packed(A), 0.0)
+    whole = np.asfortranarray(np.random.default_rng(0).standard_normal((9, 4)))
+    before = whole.copy()
+    L.solve(whole[:5, :columns])
+    np.testing.assert_allclose(np.tril(L.array) @ whole[:5, :columns], before[:5, :columns], atol=1e-12)
+    np.testing.assert_array_equal(whole[5:], before[5:])
+    np.testing.assert_array_equal(whole[:, columns:], before[:, columns:])
+
+
+def test_two_rows_in_the_other_order_are_refused():
+    with pytest.raises(ValueError, match="Fortran-ordered"):
+        Square(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="Fortran-ordered"):
+        Square(np.zeros((2, 3), order="F"))
+    assert Square(np.zeros((1, 1))).n == 1
