@@ -177,6 +177,28 @@ def test_bad_partitions_are_named(client, rows, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+class Answers:
+    """A client whose workers answer so."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    def run(self, function, *arguments, on_error):
+        assert on_error == "return"
+        return self.answers
+
+
+def test_a_worker_that_dies_when_it_is_asked_is_not_waited_for(tmp_path):
+    gone = distributed.comm.CommClosedError("Stream is closed")
+    engine.Workers(Answers(one=gone, other=True), tmp_path / "a")
+    with pytest.raises(ValueError, match="worker other does not see"):
+        engine.Workers(Answers(one=gone, other=False), tmp_path / "b")
+    with pytest.raises(ValueError, match="the Dask cluster has no workers"):
+        engine.Workers(Answers(), tmp_path / "c")
+    with pytest.raises(TypeError, match="wrong"):
+        engine.Workers(Answers(one=TypeError("wrong")), tmp_path / "d")
+
+
 def test_a_scheduler_that_does_not_answer(monkeypatch):
     assert engine._SECONDS < 30
     monkeypatch.setattr(engine, "_SECONDS", 0.5)

@@ -78,12 +78,16 @@ def _check_shared(client: Client, directory: Path) -> None:
     token = directory / f".seen-{secrets.token_hex(6)}"
     token.touch()
     try:
-        seen = client.run(_exists, str(token))
+        seen = client.run(_exists, str(token), on_error="return")
     finally:
         token.unlink(missing_ok=True)
     if not seen:
         raise ValueError("the Dask cluster has no workers; start some, or scale the cluster up")
     for worker, there in seen.items():
+        if isinstance(there, OSError):  # it has died meanwhile: another one will do its steps
+            continue
+        if isinstance(there, Exception):
+            raise there
         if not there:
             raise ValueError(
                 f"worker {worker} does not see {directory}; give directory=, a directory that all workers share"
