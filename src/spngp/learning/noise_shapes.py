@@ -30,7 +30,7 @@ _WIDEST = 64.0  # factor of a part that such a guess may have; farther parts hav
 _PSEUDO_ROWS = 20.0  # imaginary rows with noise as those guesses have it, by what the rows say about each
 _ROWS_FOR_VARIANCE = 100.0  # from about so many on, rows know the noise variance better than a coarse mixture does
 _ROWS_FOR_SCALE = 200.0  # from so many on, what is held out has a say about the scale of the noise
-_SHIFTS = 4.0 ** np.array([-0.25, -0.5, 0.25])  # of the mixture's parts, all together, that are tried then
+_SHIFTS = 4.0 ** np.array([-0.25, -0.5, 0.25])  # factors of all parts together that are tried then, between two parts
 _LEAST_WEIGHT = 1e-5  # parts of the mixture with a smaller weight are dropped
 _STEPS = 200  # of expectation–maximisation
 
@@ -183,17 +183,21 @@ def _maximised(shares: Array, density: Array, weights: Array, imaginary: Array) 
 
 def _densities(held_out: Array, factors: Array) -> Array:
     """Density of each residual, (n, parts), if its noise were that of the part; a row's largest is one."""
-    residuals, latent_variances, noise_variances, _ = held_out
-    variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * factors
-    log_density = -0.5 * np.log(variances) - 0.5 * residuals[:, np.newaxis] ** 2 / variances
+    variances = _variances(held_out, factors)
+    log_density = -0.5 * np.log(variances) - 0.5 * held_out[0][:, np.newaxis] ** 2 / variances
     return np.asarray(np.exp(log_density - log_density.max(axis=1, keepdims=True)))
 
 
 def _log_likelihood(held_out: Array, shares: Array, factors: Array) -> float:
-    residuals, latent_variances, noise_variances, weights = held_out
-    variances = latent_variances[:, np.newaxis] + noise_variances[:, np.newaxis] * factors
+    """Log density of all residuals under the mixture, without a constant."""
+    variances = _variances(held_out, factors)
     parts = np.log(np.maximum(shares, np.finfo(float).tiny)) - 0.5 * np.log(variances)
-    return float(weights @ logsumexp(parts - 0.5 * residuals[:, np.newaxis] ** 2 / variances, axis=1))
+    return float(held_out[3] @ logsumexp(parts - 0.5 * held_out[0][:, np.newaxis] ** 2 / variances, axis=1))
+
+
+def _variances(held_out: Array, factors: Array) -> Array:
+    """Variance of each residual, (n, parts), if its noise were that of the part."""
+    return np.asarray(held_out[1][:, np.newaxis] + held_out[2][:, np.newaxis] * factors)
 
 
 def _likeliest_scale(held_out: Array, shares: Array, factors: Array) -> float:

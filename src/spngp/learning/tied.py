@@ -37,7 +37,7 @@ _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after 
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
-_SHORT = 4.0  # standard deviation of log length-scales below their starts, times the root of the number of inputs
+_SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
 # Given the root region: groups of rows to learn from.
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
