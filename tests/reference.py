@@ -37,6 +37,11 @@ def kernel_value(k, a, b):
         return k.variance * side_a * side_b
     if name == "Constant":
         return k.variance
+    if name == "RandomSlopes":
+        scales, is_code = per_input(k.length_scale, len(a)), [n > 0 for n in k.levels] or [False] * len(a)
+        rows = list(zip(a, b, scales, is_code, strict=True))
+        alike = math.exp(-sum(1 / ell**2 for x, z, ell, coded in rows if coded and x != z) / 2)
+        return k.variance * alike * (1 + sum(x * z / ell**2 for x, z, ell, coded in rows if not coded))
     if name == "Linear":
         slopes = per_input(k.variance, len(a))
         return sum(v * x * z for v, x, z in zip(slopes, a, b, strict=True)) + k.bias_variance

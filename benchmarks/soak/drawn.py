@@ -11,6 +11,7 @@ from spngp.kernels import (
     Matern,
     Periodic,
     Polynomial,
+    RandomSlopes,
     RationalQuadratic,
     SquaredExponential,
 )
@@ -28,6 +29,7 @@ KERNELS = (
     "Periodic",
     "Linear",
     "Polynomial",
+    "RandomSlopes",
     "Constant",
 )
 
@@ -55,6 +57,8 @@ def simple_kernel(rng: Generator, d: int, name: str | None = None) -> Kernel:
         return Linear(slopes, positive(rng) * float(rng.integers(2)))
     if name == "Polynomial":
         return Polynomial(int(rng.integers(1, 4)), positive(rng) * float(rng.integers(2)), variance)
+    if name == "RandomSlopes":
+        return RandomSlopes(scales, variance)
     return Constant(variance)
 
 

@@ -64,6 +64,8 @@ def covariance(k: Any, values: dict[str, Any], a: Numbers, b: Numbers) -> Any:
             (mpmath.sin(mpmath.pi * (x - z) / p) / s) ** 2 for x, z, p, s in zip(a, b, periods, scales, strict=True)
         ]
         return values["variance"] * mpmath.exp(-2 * mpmath.fsum(waves))
+    if kind == "RandomSlopes":
+        return values["variance"] * (1 + mpmath.fsum(x * z / s**2 for x, z, s in zip(a, b, scales, strict=True)))
     u = mpmath.fsum(((x - z) / s) ** 2 for x, z, s in zip(a, b, scales, strict=True))
     if kind == "SquaredExponential":
         return values["variance"] * mpmath.exp(-u / 2)

@@ -21,6 +21,7 @@ from spngp.kernels import (
     Parameter,
     Periodic,
     Polynomial,
+    RandomSlopes,
     RationalQuadratic,
     SquaredExponential,
 )
@@ -347,6 +348,7 @@ GRADIENT_KERNELS = {
     "periodic": Periodic([1.3, 2.1], [0.9, 1.4], 0.8),
     "linear-ard": Linear([0.5, 1.5], 0.3),
     "polynomial": Polynomial(2, 0.4, 0.8),
+    "random-slopes": RandomSlopes([0.9, 1.1], 0.8) + SquaredExponential(0.6),
     "nested": (SquaredExponential(0.6) + Linear(0.5, 0.2)) * (Matern(1.5, 0.9) + Constant(0.4)),
     "partly-fixed": SquaredExponential(Parameter([0.6, 1.4], fixed=[False, True]), Parameter(1.2, fixed=True)),
     "all-fixed": SquaredExponential(Parameter(0.6, fixed=True), Parameter(1.2, fixed=True)),

@@ -35,6 +35,7 @@ from spngp.kernels import (
     Parameter,
     Periodic,
     Polynomial,
+    RandomSlopes,
     RationalQuadratic,
     SquaredExponential,
 )
@@ -58,6 +59,7 @@ KERNELS = {
     "polynomial": Polynomial(degree=3),
     "constant": SquaredExponential() + Constant(2.0),
     "periodic": Periodic(period=[1.0, 2.0]),
+    "random slopes": RandomSlopes([1.0, 2.0]) + SquaredExponential(),
     "rational quadratic": RationalQuadratic(alpha=0.7),
     "matern": [Matern(nu, [0.5, 2.0]) for nu in (0.5, 1.5, 2.5)],
     "nested": (Linear() + SquaredExponential())

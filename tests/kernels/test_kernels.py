@@ -23,6 +23,7 @@ from spngp.kernels import (
     Parameter,
     Periodic,
     Polynomial,
+    RandomSlopes,
     RationalQuadratic,
     SquaredExponential,
     Step,
@@ -59,6 +60,9 @@ KERNELS = {
     "rq": RationalQuadratic(alpha=0.7, length_scale=0.9, variance=1.3),
     "rq-ard": RationalQuadratic(alpha=1.8, length_scale=[0.9, 0.3], variance=1.3),
     "step": Step(axis=1, at=0.2, variance=1.6),
+    "slopes": RandomSlopes(0.7, 1.6),
+    "slopes-ard": RandomSlopes([0.7, 2.5], 1.6),
+    "slopes-and-curves": RandomSlopes(Parameter([0.7, 2.5], fixed=[True, False])) + A,
     "all-fixed": SquaredExponential(Parameter(0.6, fixed=True), Parameter(1.4, fixed=True)),
     "fixed-scale": SquaredExponential(Parameter(0.6, fixed=True), 1.4),
     "fixed-variance": Matern(2.5, [0.4, 2.5], Parameter(1.4, fixed=True)),
@@ -170,7 +174,8 @@ def test_the_memory_layout_of_the_inputs_does_not_matter(kernel):
 
 # Stationary kernels see differences only: nothing may drown in |x|², (1e6)² · 1e-16 = 1e-4. Steps move with the rows.
 OFFSET = np.full(2, 2.0**20)
-STATIONARY = [name for name, k in KERNELS.items() if "Linear" not in repr(k) and "Polynomial" not in repr(k)]
+WITH_ORIGIN = ("Linear", "Polynomial", "RandomSlopes")
+STATIONARY = [name for name, k in KERNELS.items() if not any(kind in repr(k) for kind in WITH_ORIGIN)]
 
 
 @pytest.mark.parametrize("name", STATIONARY)
@@ -466,6 +471,8 @@ PARAMETERS = [
     (SquaredExponential, "variance"),
     (Matern, "length_scale"),
     (Matern, "variance"),
+    (RandomSlopes, "length_scale"),
+    (RandomSlopes, "variance"),
     (RationalQuadratic, "alpha"),
     (RationalQuadratic, "length_scale"),
     (RationalQuadratic, "variance"),

@@ -7,7 +7,7 @@ import pytest
 
 from spngp._linalg import compiled
 from spngp.gp.evidence import CompiledEvidence, Evidence
-from spngp.kernels import Constant, Linear, Matern, SquaredExponential
+from spngp.kernels import Constant, Linear, Matern, RandomSlopes, SquaredExponential
 from spngp.kernels.coding import with_levels
 
 LEVELS = (0, 5, 0, 3)
@@ -57,10 +57,19 @@ def test_codes_are_indicator_columns_that_share_a_length_scale(name, way):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_gradients_of_the_evidence(name, way):
-    X, rng = rows(), np.random.default_rng(1)
-    y = rng.normal(size=X.shape[0])
+    X, y = rows(), np.random.default_rng(1).normal(size=40)
     kernel = KERNELS[name](SCALES, LEVELS) + KERNELS[name](SCALES[::-1], LEVELS)
-    evidence = CompiledEvidence.of(kernel, X, y) if way == "compiled" else Evidence(kernel, X, y)
+    check_gradient(CompiledEvidence.of(kernel, X, y) if way == "compiled" else Evidence(kernel, X, y), kernel)
+
+
+@pytest.mark.parametrize("scales", [SCALES, 0.8], ids=["own", "shared"])
+def test_gradients_of_the_evidence_of_random_slopes(scales, way):
+    X, y = rows(), np.random.default_rng(1).normal(size=40)
+    kernel = RandomSlopes(scales, 1.2, LEVELS) + SquaredExponential(SCALES[::-1], 0.9, LEVELS)
+    check_gradient(Evidence(kernel, X, y), kernel)
+
+
+def check_gradient(evidence, kernel):
     theta = np.log(kernel.parameters.values)
     gradient = evidence(np.exp(theta), 0.1)[1]
     for j in range(theta.size):
@@ -70,11 +79,20 @@ def test_gradients_of_the_evidence(name, way):
         assert gradient[j] == pytest.approx(slope, abs=1e-6)
 
 
-def test_the_names_of_levels_do_not_matter():
+def test_random_slopes_are_lines_by_level():
+    """Planes of numbers times a kernel of levels alone."""
+    X = rows()
+    numbers, codes = X[:, ::2], X[:, 1::2]
+    planes = Constant(1.0) + Linear(np.array(SCALES[::2]) ** -2.0)
+    expected = 1.2 * planes.gram(numbers) * SquaredExponential(SCALES[1::2], 1.0, LEVELS[1::2]).gram(codes)
+    np.testing.assert_allclose(RandomSlopes(SCALES, 1.2, LEVELS).gram(X), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", [Matern(1.5, SCALES, 1.0, LEVELS), RandomSlopes(SCALES, 1.0, LEVELS)])
+def test_the_names_of_levels_do_not_matter(kernel):
     X = rows()
     renamed = X.copy()
     renamed[:, 1] = np.array([3.0, 0.0, 17.0, 4.0, 2.0])[X[:, 1].astype(int)]
-    kernel = Matern(1.5, SCALES, 1.0, LEVELS)
     np.testing.assert_allclose(kernel.gram(renamed), kernel.gram(X), atol=1e-13)
 
 
@@ -82,7 +100,10 @@ def test_levels_of_a_user_s_kernel():
     kernel = with_levels(SquaredExponential(SCALES) * Constant(2.0) + Matern(0.5), LEVELS)
     assert [getattr(part, "levels", None) for part in kernel.parts] == [None, LEVELS]
     assert kernel.parts[0].parts[0].levels == LEVELS
-    with pytest.raises(ValueError, match="need kernels of SquaredExponential, Matern and Constant, got Linear"):
+    assert with_levels(RandomSlopes(SCALES), LEVELS) == RandomSlopes(SCALES, levels=LEVELS)
+    with pytest.raises(
+        ValueError, match="need kernels of SquaredExponential, Matern, RandomSlopes and Constant, got Linear"
+    ):
         with_levels(Linear(), LEVELS)
     assert with_levels(Linear(), ()) == Linear()
     assert kernel.parts[1].rescaled(np.ones(4) * 2.0, 1.0).levels == LEVELS

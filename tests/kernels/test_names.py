@@ -3,7 +3,7 @@
 import pytest
 
 from spngp import SPNGPRegressor, datasets
-from spngp.kernels import Linear, Matern, Periodic, Polynomial, RationalQuadratic, SquaredExponential
+from spngp.kernels import Linear, Matern, Periodic, Polynomial, RandomSlopes, RationalQuadratic, SquaredExponential
 from spngp.kernels.names import full_name, labels, short_name
 from spngp.network import Leaf
 from spngp.plotting.names import leaf_name, short_names
@@ -16,6 +16,7 @@ NAMES = [
     (Periodic(1.0), "Periodic", "Per"),
     (Polynomial(2), "Polynomial", "Poly"),
     (Linear(), "Linear", "Linear"),
+    (RandomSlopes(), "RandomSlopes", "Slopes"),
     (
         (SquaredExponential() + Matern(1.5)) * Linear() + Periodic(1.0),
         "(SquaredExponential + Matern(1.5)) * Linear + Periodic",

@@ -10,6 +10,7 @@ from spngp.kernels import (
     Parameter,
     Periodic,
     Polynomial,
+    RandomSlopes,
     RationalQuadratic,
     SquaredExponential,
 )
@@ -100,6 +101,7 @@ def test_a_cut_sends_every_number_the_same_way(mean, scale):
         RationalQuadratic(0.7, [0.5, 0.9], 1.3),
         Periodic([1.0, 3.0], 0.6, 2.0),
         Linear([0.5, 2.0], 0.3),
+        RandomSlopes([0.5, 2.0], 0.3),
         Constant(2.0) * SquaredExponential(1.5, 1.0) + Matern(2.5, 1.0, 0.2),
         (SquaredExponential(1.0) + Linear(2.0)) * (Matern(1.5) + Constant(0.5)),
     ],

@@ -46,7 +46,9 @@ CLASSES: dict[str, str] = {
     **dict.fromkeys(["Leaf", "Sum", "Split", "Product"], _NODES),
     **dict.fromkeys(["Compact", "RandomAxes", "EqualWidth"], _STRATEGIES),
     **dict.fromkeys(["SquaredExponential", "Matern", "RationalQuadratic", "Periodic"], _KERNELS),
-    **dict.fromkeys(["Linear", "Polynomial", "Constant", "Step", "KernelSum", "KernelProduct"], _KERNELS),
+    **dict.fromkeys(
+        ["Linear", "Polynomial", "Constant", "RandomSlopes", "Step", "KernelSum", "KernelProduct"], _KERNELS
+    ),
 }
 
 ESTIMATORS = frozenset(name for name, home in CLASSES.items() if home.startswith("spngp.estimators"))

@@ -25,6 +25,7 @@ _KERNEL_STRUCTURE: dict[str, dict[str, Any]] = {
     "SquaredExponential": {"levels": tuple[int, ...]},
     "Matern": {"nu": float, "levels": tuple[int, ...]},
     "Polynomial": {"degree": int},
+    "RandomSlopes": {"levels": tuple[int, ...]},
     "Step": {"axis": int, "at": float},
     "KernelSum": {"parts": tuple[Kernel, ...]},
     "KernelProduct": {"parts": tuple[Kernel, ...]},

@@ -4,6 +4,7 @@ from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
 from spngp.kernels.periodic import Periodic
+from spngp.kernels.random_slopes import RandomSlopes
 from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
 from spngp.kernels.step import Step
 from spngp.kernels.translation import from_sklearn
@@ -18,6 +19,7 @@ __all__ = [
     "Parameter",
     "Periodic",
     "Polynomial",
+    "RandomSlopes",
     "RationalQuadratic",
     "SquaredExponential",
     "Step",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spngp.kernels.base import Combination, Kernel
 from spngp.kernels.dot_product import Constant
+from spngp.kernels.random_slopes import RandomSlopes
 from spngp.kernels.stationary import Matern, SquaredExponential
 
 
@@ -13,8 +14,9 @@ def with_levels(kernel: Kernel, levels: tuple[int, ...]) -> Kernel:
         return kernel
     if isinstance(kernel, Combination):
         return type(kernel)([with_levels(part, levels) for part in kernel.parts])
-    if not isinstance(kernel, SquaredExponential | Matern):
+    if not isinstance(kernel, SquaredExponential | Matern | RandomSlopes):
         raise ValueError(
-            f"categories and missing values need kernels of SquaredExponential, Matern and Constant, got {kernel!r}"
+            "categories and missing values need kernels of SquaredExponential, Matern, RandomSlopes and Constant, "
+            f"got {kernel!r}"
         )
     return kernel.with_levels(levels)

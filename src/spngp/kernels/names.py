@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Polynomial
 from spngp.kernels.periodic import Periodic
+from spngp.kernels.random_slopes import RandomSlopes
 from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
 
 _SHORT: dict[type[Kernel], str] = {
@@ -14,6 +15,7 @@ _SHORT: dict[type[Kernel], str] = {
     RationalQuadratic: "RQ",
     Periodic: "Per",
     Polynomial: "Poly",
+    RandomSlopes: "Slopes",
 }
 
 

@@ -13,7 +13,7 @@ from spngp._linalg import compiled
 from spngp._linalg.square import Square
 from spngp._support.types import Array
 from spngp.kernels import level_codes
-from spngp.kernels.base import Kernel
+from spngp.kernels.coded import CodedKernel
 from spngp.kernels.compiled import CompiledEvaluation, CompiledFormula
 from spngp.kernels.distances import ExpandedDistances, centre, squared_distances
 from spngp.kernels.stationary_evaluation import Profile, StationaryEvaluation
@@ -22,15 +22,12 @@ _LARGEST = float(np.finfo(np.float64).max)
 _FEW_COLUMNS = 8
 
 
-class Stationary(Kernel):
+class Stationary(CodedKernel):
     """Base: a profile of u = |φ(x) − φ(x')|² with features φ(x) = scale · x/length_scale.
 
     Each formula chooses ``scale`` so that its profile needs the fewest passes over the matrix.
     """
 
-    length_scale: float | Array
-    variance: float
-    levels: tuple[int, ...] = ()  # number of levels of each input of codes, 0 for numbers; see level_codes
     _n_spare = 0  # vectors that the profile needs besides u
 
     @property
@@ -64,34 +61,12 @@ class Stationary(Kernel):
         """The most that each input may add to u; None where no input is a code of levels."""
         return level_codes.caps(self.levels, self.scales(values)) if self.levels else None
 
-    def check_inputs(self, d: int) -> None:
-        """Raise an error unless the parameters fit d inputs."""
-        super().check_inputs(d)
-        if self.levels and len(self.levels) != d:
-            raise ValueError(f"levels of {type(self).__name__} are for {len(self.levels)} inputs, got {d}")
-
     def _features_pullback(
         self, X: Array, features: Array, g_features: Array, factor: float, values: Array, gradient: Array
     ) -> None:
         """Add to ``gradient`` what ``factor * g_features``, the derivative by the features, says about parameters."""
         # dφ_d / d log ℓ_d = −φ_d
         self._accumulate(gradient, "length_scale", -factor * np.vecdot(features.T, g_features.T))
-
-    def _accumulate(self, gradient: Array, name: str, per_input: Array) -> None:
-        place = self._places[name]
-        gradient[place] += per_input if isinstance(place, slice) else per_input.sum()
-
-    def _set_levels(self, levels: Sequence[int]) -> None:
-        place = self._places["length_scale"]
-        n_length_scales = place.stop - place.start if isinstance(place, slice) else None
-        self.levels = level_codes.as_levels(levels, n_length_scales, type(self).__name__)
-
-    def with_levels(self, levels: Sequence[int]) -> Stationary:
-        """The same kernel for inputs with these numbers of levels."""
-        kernel = self._with_table(self.parameters)
-        assert isinstance(kernel, Stationary)
-        kernel._set_levels(levels)
-        return kernel
 
     def _is_smooth(self) -> bool:
         """Whether the value near zero depends on u, not on √u, so that rounding errors in u do no harm."""
@@ -179,14 +154,6 @@ class Stationary(Kernel):
     def variances(self, X: Array) -> Array:
         """Prior variance at each checked row."""
         return np.full(X.shape[0], self.variance)
-
-    def slope_variances(self, d: int) -> Array:
-        """Prior variance of the slope along each input."""
-        slopes = np.broadcast_to(self.variance / np.square(self.length_scale), (d,))
-        return slopes * level_codes.slope_factors(self.levels) if self.levels else slopes
-
-    def _rescaled(self, input_scales: Array, output_scale: float) -> Kernel:
-        return self._scaled_by({"length_scale": input_scales, "variance": output_scale**2})
 
     def evaluation(self, X: Array, square: Square) -> StationaryEvaluation | CompiledEvaluation:
         """The kernel on checked rows, ready for many parameter values."""

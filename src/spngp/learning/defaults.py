@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from spngp.kernels import Kernel, Linear, Matern, Parameter, SquaredExponential, from_sklearn
+from spngp.kernels import Kernel, Linear, Matern, Parameter, RandomSlopes, SquaredExponential, from_sklearn
 
 # In standard deviations of the output. Without a floor, repeated rows drive the noise to zero; many rows may know it to
 # be smaller than few do: the floor falls as 1/√n from 1,000 rows on, down to a third.
@@ -45,8 +45,9 @@ def default_kernels(
 ) -> list[Kernel]:
     """The kernels that a model with ``kernels=None`` mixes, for d standardised inputs.
 
-    Two sums of a slow and a fast part, smooth and less smooth; for sets that are cut in any case also a single rough
-    kernel, which dense rows can tell from noise.
+    Two sums of a slow and a fast part, smooth and less smooth; where an input has more than two levels, a sum of random
+    slopes and a fast smooth part; for sets that are cut in any case also a single rough kernel, which dense rows can
+    tell from noise.
 
     Parameters
     ----------
@@ -64,16 +65,19 @@ def default_kernels(
 
 @lru_cache(maxsize=16)  # regions that are learnt again, one after the other, ask for the same
 def _default_kernels(d: int, levels: tuple[int, ...]) -> tuple[Kernel, ...]:
-    """The two sums, and last the rough kernel."""
+    """The sums, and last the rough kernel."""
 
     def variance(value: float) -> Parameter:
         return Parameter(value, VARIANCE_BOUNDS)
 
     slow = _length_scale(d, 2.0, levels, SLOW_OF_LEVELS)
     fast = _length_scale(d, 0.7, levels, FAST_OF_LEVELS)
+    fast_and_smooth = SquaredExponential(fast, variance(0.3), levels)
+    by_level = [RandomSlopes(slow, variance(1.0), levels) + fast_and_smooth] if any(n > 2 for n in levels) else []
     return (
-        SquaredExponential(slow, variance(1.0), levels) + SquaredExponential(fast, variance(0.3), levels),
+        SquaredExponential(slow, variance(1.0), levels) + fast_and_smooth,
         Matern(1.5, slow, variance(1.0), levels) + Matern(1.5, fast, variance(0.3), levels),
+        *by_level,
         Matern(0.5, slow, variance(1.0), levels),
     )
 

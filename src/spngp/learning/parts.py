@@ -9,6 +9,7 @@ import numpy as np
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, KernelSum, Matern, Parameter, SquaredExponential
+from spngp.kernels.coded import CodedKernel
 from spngp.learning.defaults import LENGTH_SCALE_BOUNDS, VARIANCE_BOUNDS
 from spngp.learning.structure_left import Finding
 
@@ -24,7 +25,7 @@ def parts_of(gp: ExactGP) -> list[Kernel]:
 
 def levels_of(gp: ExactGP) -> tuple[int, ...]:
     """For each input of codes the number of its levels, 0 for numbers; empty if all inputs are numbers."""
-    known = [part.levels for part in parts_of(gp) if isinstance(part, SquaredExponential | Matern)]
+    known = [part.levels for part in parts_of(gp) if isinstance(part, CodedKernel)]
     return known[0] if known else ()
 
 

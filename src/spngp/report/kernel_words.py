@@ -21,6 +21,7 @@ _MEANINGS = {
     "Linear": "straight lines",
     "Polynomial": "polynomials",
     "Constant": "the same value everywhere",
+    "RandomSlopes": "straight lines, other ones for other levels",
     "Step": "two levels",
 }
 
