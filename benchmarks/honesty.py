@@ -15,6 +15,8 @@ coverage
     How often intervals hold on small sets of seven kinds, beside scikit-learn's GP and a constant.
 errors
     Gross errors of every size among outputs, and what looks like errors and is none.
+near
+    Errors among outputs that are no farther off than sound ones may be.
 """
 
 from __future__ import annotations
@@ -28,12 +30,13 @@ from honesty_sections import Settings
 from honesty_sections.coverage import coverage
 from honesty_sections.errors import errors
 from honesty_sections.more import more
+from honesty_sections.near import near
 from honesty_sections.noise import noise
 from honesty_sections.search import search
 from spngp.experiments.origin import origin_text
 
 Section = Callable[[Settings], Iterator[str]]
-SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, more, noise, coverage, errors)}
+SECTIONS: dict[str, Section] = {section.__name__: section for section in (search, more, noise, coverage, errors, near)}
 
 
 def main() -> int:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from honesty_sections import Settings
 from spngp import SPNGPRegressor
+
+Function = Callable[[np.ndarray], np.ndarray]
 
 SIZES = (10.0, 30.0, 100.0, 1e3, 1e4, 1e6)
 SIDES = ("one", "both", "spread", "any")
@@ -50,8 +52,12 @@ class Table:
 
 
 def drawn(kind: str, n: int, size: float, side: str, seed: int) -> Table:
-    function, d, noise = KINDS[kind]
-    rng = np.random.default_rng([seed, n, sorted(KINDS).index(kind)])
+    return drawn_of(*KINDS[kind], n, size, side, np.random.default_rng([seed, n, sorted(KINDS).index(kind)]))
+
+
+def drawn_of(
+    function: Function, d: int, noise: float, n: int, size: float, side: str, rng: np.random.Generator
+) -> Table:
     X = rng.uniform(0.0, 1.0, (n + N_TEST, d))
     y = function(X) + noise * rng.standard_normal(n + N_TEST)
     wrong = np.zeros(n, dtype=bool)
@@ -109,6 +115,13 @@ def real(n: int, seed: int) -> dict[str, Table]:
     return tables
 
 
+def compared(what: str, found: np.ndarray, clean: np.ndarray) -> str:
+    """A row of the table: judgements with errors, and of the same rows without."""
+    ratios, shares = found[:, 0] / clean[:, 0], 100 * found[:, 1:].mean(axis=0)
+    named = f"{shares[0]:.1f} | {shares[1]:.1f} % | {shares[2]:.2f} % |"
+    return f"{what} | {ratios.mean():.3f} | {ratios.max():.3f} | {named}"
+
+
 def errors(settings: Settings) -> Iterator[str]:
     """Gross errors among outputs, and what looks like them."""
     yield "| data | rows | errors come | side | size in sd | RMSE / clean | worst | 90 % holds | named | innocent |"
@@ -127,12 +140,8 @@ def errors(settings: Settings) -> Iterator[str]:
                 for side in SIDES:
                     for size in sizes if side != "any" else sizes[:1]:
                         found = np.array([judged(drawn(kind, n, size, side, seed), how, seed) for seed in seeds])
-                        ratios, shares = found[:, 0] / before[:, 0], 100 * found[:, 1:].mean(axis=0)
                         shown = "10 to 1e6" if side == "any" else f"{size:g}"
-                        yield (
-                            f"| {kind} | {n} | {how} | {side} | {shown} | {ratios.mean():.3f} | {ratios.max():.3f} | "
-                            f"{shares[0]:.1f} | {shares[1]:.1f} % | {shares[2]:.2f} % |"
-                        )
+                        yield compared(f"| {kind} | {n} | {how} | {side} | {shown}", found, before)
     for n in rows:
         for name in real(n, 0):
             found = np.array([judged(real(n, seed)[name], "at once", seed) for seed in seeds])

@@ -59,6 +59,7 @@ RUNS = {
         Run("--quick --sections search,noise", r"sine \| 8 \| 25 \| 60 \| 1 (.*\n)*- motorcycle: default: NLPD \d"),
         Run("--quick --sections more", r"\| 60 \| \d"),
         Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 "),
+        Run("--quick --sections near --kinds table", r"table \| 100 \| 3 \| \d"),
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets

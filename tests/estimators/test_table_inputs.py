@@ -202,7 +202,7 @@ def test_given_kernels():
     X = X[["km", "city"]]
     model = GPRegressor(SquaredExponential([1.0, 1.0]), hyperparameters="fixed").fit(X, y)
     assert model.network_.kernel.levels == (0, 8)
-    with pytest.raises(ValueError, match="need kernels of SquaredExponential, Matern and Constant"):
+    with pytest.raises(ValueError, match="need kernels of SquaredExponential, Matern, RandomSlopes and Constant"):
         GPRegressor(Linear()).fit(X, y)
 
 

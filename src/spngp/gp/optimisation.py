@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from spngp._linalg.scratch import lent_memory
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices, Mask
 from spngp.gp.evidence import evidence_of
 from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
@@ -47,6 +47,11 @@ class Block(NamedTuple):
         """Every ``step``-th row."""
         known = None if self.variances is None else self.variances[::step]
         return Block(np.ascontiguousarray(self.X[::step]), self.y[::step].copy(), known)
+
+    def only(self, kept: Mask | Indices) -> Block:
+        """Some of the rows."""
+        known = None if self.variances is None else self.variances[kept]
+        return Block(np.ascontiguousarray(self.X[kept]), self.y[kept], known)
 
     def given_to(self, gp: ExactGP, keep_factor: bool = True) -> ExactGP:
         """``gp`` conditioned on these rows."""

@@ -52,7 +52,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         ground = lay_ground(W, sound, plan, rng, convergence, progress)
         small, cutting = is_free(ground.tied.regions, plan), plan
         plan, working = ground.plan, (rng, convergence, progress)
-        regional = learn_regions(ground.tied, W, Z, own_noise, ground.curvatures, plan, *working, doubts=doubts)
+        learnt_from = ground.tied, W, Z, own_noise, ground.curvatures, plan
+        regional = learn_regions(*learnt_from, *working, doubts=doubts, trusted=ground.trusted)
         tied, experts, sound = regional.tied, regional.experts, regional.sound
         own, own_noise = regional.own, regional.own_noise
 

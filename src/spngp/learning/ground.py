@@ -14,6 +14,7 @@ from spngp.gp.optimisation import Convergence
 from spngp.learning.cutting import cut_by_noise
 from spngp.learning.experts import Curvatures, curvatures_of, is_free
 from spngp.learning.plan import Plan
+from spngp.learning.setting_aside import trusted_outputs
 from spngp.learning.tied import Tied, learn_tied
 from spngp.structure.regions import Cut
 
@@ -32,12 +33,15 @@ class Ground:
         Of the log evidence, for experts.
     first : mapping of Box to Cut
         Cuts that are made before any other, where the noise changes.
+    trusted : ndarray, optional
+        Outputs of the rows that all this was learnt from, without those that look like gross errors, if any do.
     """
 
     plan: Plan
     tied: Tied
     curvatures: Curvatures
     first: Mapping[Box, Cut] = field(default_factory=dict)
+    trusted: Array | None = None
 
 
 def lay_ground(
@@ -45,8 +49,11 @@ def lay_ground(
 ) -> Ground:
     """Tied parameters, regions and curvatures from rows in the units of learning; NaN in ``sound`` is left out."""
     tied = learn_tied(W, sound, plan, rng, convergence, progress)
+    trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan) if tied.sets_aside else None
+    if trusted is not None:
+        sound = trusted
     first: dict[Box, Cut] = {}
     chooses, plan = plan.chooses_cuts and not is_free(tied.regions, plan), replace(plan, chooses_cuts=False)
     if chooses:
         tied, plan, first = cut_by_noise(tied, W, sound, plan, rng)
-    return Ground(plan, tied, curvatures_of(tied, W, sound, plan, rng), first)
+    return Ground(plan, tied, curvatures_of(tied, W, sound, plan, rng), first, trusted)

@@ -84,7 +84,7 @@ def gross_errors(X: Array, Y: Array) -> Mask:
     for k in range(Y.shape[1]):
         observed = np.flatnonzero(~np.isnan(Y[:, k]))
         suspects = _beyond_a_gap(Y[observed, k])
-        if suspects.any() and not _told_by_inputs(X[observed], suspects):
+        if suspects.any() and not told_by_inputs(X[observed], suspects):
             found[observed, k] = suspects
     return found
 
@@ -127,7 +127,7 @@ def _chance(n_beside: int, count: int, n: int) -> float:
     return float(binom.sf(-(-n_beside // 2) - 1, count, min(1.0, 2.0 * (count - 1) / (n - 1))))
 
 
-def _told_by_inputs(X: Array, suspects: Mask) -> bool:
+def told_by_inputs(X: Array, suspects: Mask) -> bool:
     """Whether inputs tell which rows are suspects: a peak, a step or a rare level, not errors."""
     rng = np.random.default_rng(0)
     others = np.flatnonzero(~suspects)

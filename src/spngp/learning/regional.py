@@ -17,6 +17,7 @@ from spngp.gp.optimisation import Convergence
 from spngp.learning.doubt import judge, without_doubted
 from spngp.learning.experts import Curvatures, Experts, learn_experts
 from spngp.learning.plan import Plan
+from spngp.learning.setting_aside import trusted_outputs
 from spngp.learning.tied import Tied, learn_again
 from spngp.network import Node
 from spngp.structure import Region, build_network, leaf_regions
@@ -61,6 +62,7 @@ def learn_regions(
     progress: Progress,
     *,
     doubts: bool,
+    trusted: Array | None = None,
     part: bool = False,
     again: Sequence[Tied] = (),
 ) -> Regional:
@@ -75,6 +77,8 @@ def learn_regions(
         In the shape of Z, noise variances of outputs that are in doubt already.
     curvatures, plan, rng, convergence, progress
     doubts : bool
+    trusted : ndarray, optional
+        Outputs that experts are first learnt from, if it is known already which look like gross errors.
     part : bool
         Whether these regions are a part of all there are. Otherwise tied parameters are learnt again where outputs that
         they were learnt from come into doubt.
@@ -82,25 +86,29 @@ def learn_regions(
         For a part, what tied parameters become in this way (:func:`tied_again`); the last stand for all that follow.
     """
     sound = without_doubted(Z, own_noise)
-    experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, part=part)
+    if trusted is None and doubts and tied.sets_aside:
+        trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan)
+    learnt_from = sound if trusted is None else trusted
+    experts = learn_experts(tied, W, learnt_from, curvatures, plan, rng, convergence, progress, part=part)
     if not doubts:
         return Regional(tied, experts, sound, None, own_noise)
 
     rounds: list[Tied] = []
 
     def without(outputs: Array, in_doubt: Mask) -> Node:
-        nonlocal tied, experts, sound
-        before, sound = (sound, experts), outputs
+        nonlocal tied, experts, learnt_from
+        before, learnt_from = (learnt_from, experts), outputs
         if not part:
-            tied = learn_again(tied, W, sound, in_doubt, plan)
+            tied = learn_again(tied, W, outputs, in_doubt, plan)
         elif again:
             tied = replace(tied, gps=again[min(len(rounds), len(again) - 1)].gps)
         rounds.append(tied)
-        experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before, part)
+        experts = learn_experts(tied, W, outputs, curvatures, plan, rng, convergence, progress, before, part)
         return prior_of(tied.regions, experts, plan)
 
     prior = prior_of(tied.regions, experts, plan)
     judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances)
+    sound = without_doubted(Z, judged.own_noise)
     if again and plan.hyperparameters == "tied":  # which all regions share, those without outputs in doubt as well
         tied = replace(tied, gps=again[-1].gps)
         experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, part=part)

@@ -30,6 +30,7 @@ from spngp.learning.search import (
     search,
     without_unbelieved,
 )
+from spngp.learning.setting_aside import without_errors
 from spngp.learning.structure_left import Finding, warn_of_structure
 from spngp.structure import Region, leaf_regions
 
@@ -37,6 +38,7 @@ _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after 
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
+_AVERAGED = 500  # rows, at most, that are averaged over settings
 _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
 # Given the root region: groups of rows to learn from.
@@ -61,6 +63,8 @@ class Tied:
         Length-scales of that metric.
     sampled : list of ndarray
         Rows that the parameters were last learnt from, region by region.
+    sets_aside : bool
+        Whether outputs that look like gross errors were set aside when parameters were learnt.
     """
 
     starts: list[list[ExactGP]]
@@ -69,6 +73,7 @@ class Tied:
     regions: Region
     scales: Array
     sampled: list[Indices]
+    sets_aside: bool = False
 
 
 def learn_tied(
@@ -80,6 +85,7 @@ def learn_tied(
     regions = plan.strategy(scales).regions(X, rng)
     plan = _against_short(plan, regions, X.shape[1])
     sampled: list[Indices] = []
+    sets_aside = False
     left: dict[int, list[Finding]] = {}
     weights = [np.ones(len(own.gps)) for own in known]
     stages = _stages(plan, regions)
@@ -87,13 +93,15 @@ def learn_tied(
         progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
         for k in range(len(known)):
-            blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
+            all_blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
+            blocks = _sound(known[k].starts[0], all_blocks, plan, regions)
+            sets_aside |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
             if plan.searches and i == 1:
                 known[k] = in_sight(known[k])
             known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
-                judges = _judges(X, Y, k, blocks, plan, copy.deepcopy(rng))
+                judges = _sound(known[k].starts[0], _judges(X, Y, k, blocks, plan, copy.deepcopy(rng)), plan, regions)
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
             if blocks:
                 weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
@@ -104,7 +112,13 @@ def learn_tied(
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
-    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled)
+    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, sets_aside)
+
+
+def _sound(start: ExactGP, blocks: Sequence[Block], plan: Plan, regions: Region) -> Sequence[Block]:
+    """The blocks without gross errors, which are judged later; few rows are averaged over settings, which bear them."""
+    sets_aside = plan.searches and plan.doubts_outliers and regions.rows.size > _AVERAGED
+    return without_errors(start, blocks) if sets_aside else blocks
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
