@@ -59,22 +59,23 @@ def scores(model: SPNGPRegressor, X: Array, y: Array) -> tuple[float, float]:
     return metrics.rmse(mixture, y), metrics.nlpd(mixture, y)
 
 
-def kin40k(n: int) -> None:
+def kin40k(n: int, seed: int) -> None:
     train, test = datasets.load("kin40k").classic_split()
     X, y = train.X[:n], train.Y[:n, 0]
     X_test, y_test = test.X[:5000], test.Y[:5000, 0]
     spread = float(y.std())
-    print(f"\nKin40K, {n} rows from nothing, {y_test.size} test rows; RMSE and NLPD of outputs over their spread\n")
+    what = f"Kin40K, {n} rows from nothing, {y_test.size} test rows, seed {seed}"
+    print(f"\n{what}; RMSE and NLPD of outputs over their spread\n")
     print_head(
         ["rows", "RMSE stream", "RMSE batch", "ratio", "NLPD stream", "NLPD batch", "difference", "CPU s so far"]
     )
-    model, took = SPNGPRegressor(random_state=0), 0.0
+    model, took = SPNGPRegressor(random_state=seed), 0.0
     for i in range(n):
         start = time.process_time()
         model.partial_fit(X[i : i + 1], y[i : i + 1])
         took += time.process_time() - start
         if i + 1 >= 16 and ((i + 1) & i == 0 or i + 1 == n):
-            batch = SPNGPRegressor(random_state=0).fit(X[: i + 1], y[: i + 1])
+            batch = SPNGPRegressor(random_state=seed).fit(X[: i + 1], y[: i + 1])
             (rmse, nlpd), (rmse_batch, nlpd_batch) = scores(model, X_test, y_test), scores(batch, X_test, y_test)
             cells = [rmse / spread, rmse_batch / spread, rmse / rmse_batch, nlpd - np.log(spread)]
             cells += [nlpd_batch - np.log(spread), nlpd - nlpd_batch, took]
@@ -164,6 +165,7 @@ def main() -> None:
     arguments = parser(__doc__)
     arguments.add_argument("--parts", type=names, default=_PARTS)
     arguments.add_argument("--rows", type=int, default=None, help="fewer rows than each part has by default")
+    arguments.add_argument("--seed", type=int, default=0, help="of the models of Kin40K")
     arguments.add_argument("--seeds", type=int, default=2, help="of the drifting series")
     arguments.add_argument("--functions", type=names, default=list(FUNCTIONS), help="of the drifting series")
     arguments.add_argument("--changes", type=names, default=["noise", "function"], help="or nothing")
@@ -175,7 +177,7 @@ def main() -> None:
         if "drift" in given.parts:
             drift(given.rows or 8000, given.seeds, given.functions, given.changes)
         if "kin40k" in given.parts:
-            kin40k(min(given.rows or 10_000, 10_000))
+            kin40k(min(given.rows or 10_000, 10_000), given.seed)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Rows from before a drift: where later rows contradict them, they hardly count any more.
 
-A region that drifts may have another noise, or another function. Three stories are told about the outputs that came
-last, given all rows before: as before; with a larger noise since some row; or with a function that is new since some
-row, about which earlier rows say nothing. If the third makes them far more probable than the others, earlier rows get a
-variance so large that they hardly count. It is known from then on, as a ``y_variance`` is
+A region that drifts may have another noise, or another function, or its kernel may not fit. Four stories are told about
+the outputs that came last, given all rows before: as before; with a larger noise since some row; farther from what
+earlier rows predict than these say, noise or not, since some row; or with a function that is new since some row, about
+which earlier rows say nothing. If the last makes them far more probable than the others, earlier rows get a variance so
+large that they hardly count. It is known from then on, as a ``y_variance`` is
 (:class:`~spngp.streaming.rows.RowLog`): predictions, evidences and what is learnt later follow from it.
 """
 
@@ -25,9 +26,9 @@ from spngp.streaming.rows import GrowingArray
 from spngp.streaming.updating import conditioned_again, regions_of_rows
 
 _JUDGES = 32  # outputs that decide, the last ones of a region; the drift began at one of them
-_NOISES = (1.0, 4.0, 16.0)  # noise variances since then, in units of what they were
-_OTHER_NOISE_SINCE = (4, 8, 16, 32)  # rows ago that a noise alone may have changed
-_CLEARLY = 4.0  # nats by which a new function must explain the last outputs better than a new noise
+_FACTORS = (1.0, 4.0, 16.0)  # variances of the noise, or of predictions, since then, in units of what they were
+_OTHERWISE_SINCE = (4, 8, 16, 32)  # rows ago that these may have changed, if the function has not
+_CLEARLY = 4.0  # nats by which a new function must explain the last outputs better than all that leaves the function
 _AGED = 1e3  # variance of earlier rows then, in units of the function's prior variance
 
 
@@ -71,26 +72,28 @@ def _new_since(expert: LivingExpert, rows: Rows) -> int | None:
     judges = min(_JUDGES, n // 2)
     if judges < 1:
         return None
-    as_before = _densities(expert, rows, rows.noise)[-judges:]
-    best, since, other_noise = -np.inf, 0, float(as_before.sum())
+    told = GrowingGP.of(expert.prior, rows.X, rows.y, rows.noise)
+    as_before = _densities(told)[-judges:]
+    best, since, otherwise = -np.inf, 0, float(as_before.sum())
     backwards = rows.at(np.arange(n)[: -judges - 1 : -1])
-    for factor in _NOISES:
+    for factor in _FACTORS:
         # the evidence of the last s rows alone, for every s: the newest row comes first
-        alone = np.cumsum(_densities(expert, backwards, factor * backwards.noise))
+        alone = np.cumsum(_densities(GrowingGP.of(expert.prior, backwards.X, backwards.y, factor * backwards.noise)))
         known = as_before.sum() - np.cumsum(as_before[::-1])  # the judges before these
         s = int(np.argmax(alone + known))
         if alone[s] + known[s] > best:
             best, since = float(alone[s] + known[s]), s + 1
-        for ago in _OTHER_NOISE_SINCE if factor > 1.0 else ():
-            noise = np.where(np.arange(n) >= n - ago, factor * rows.noise, rows.noise)
-            other_noise = max(other_noise, float(_densities(expert, rows, noise)[-judges:].sum()))
-    return since if best > other_noise + _CLEARLY else None
+        for ago in _OTHERWISE_SINCE if factor > 1.0 else ():
+            late = np.arange(n) >= n - ago
+            noisy = GrowingGP.of(expert.prior, rows.X, rows.y, np.where(late, factor * rows.noise, rows.noise))
+            for story in (_densities(noisy), _densities(told, np.where(late, factor, 1.0))):
+                otherwise = max(otherwise, float(story[-judges:].sum()))
+    return since if best > otherwise + _CLEARLY else None
 
 
-def _densities(expert: LivingExpert, rows: Rows, noise: Array) -> Array:
-    """Log density of each output given those before it."""
-    gp = GrowingGP.of(expert.prior, rows.X, rows.y, noise)
-    return np.asarray(-0.5 * gp.z**2 - np.log(gp.factor.diagonal) - 0.5 * LOG_2PI)
+def _densities(gp: GrowingGP, factors: Array | float = 1.0) -> Array:
+    """Log density of each output given those before it, if its variance is so many times what the GP predicts."""
+    return np.asarray(-0.5 * gp.z**2 / factors - np.log(gp.factor.diagonal) - 0.5 * np.log(factors) - 0.5 * LOG_2PI)
 
 
 def _before(living: Living, i: int, changes: Sequence[_Change]) -> Indices:
