@@ -4,13 +4,10 @@
 
 _GROWS = "memory that grows as it is asked for"
 _INVERSE = "if self.n <= inverted_whole: return _bind(dpotri, self._whole, self)"
-_GUIDE = (
-    "edges only say where a bracket is cut when Newton steps do not help: other cuts take more steps to the same end"
-)
+_GUIDE = "edges only say where a bracket is cut when Newton steps do not help: a cut next to it is as good"
 _PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
 _BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
-_EDGES = "edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)"
 _TIE = "both ends of the bracket are equally good"
 _FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
 
@@ -28,9 +25,6 @@ EXPLAINED: dict[str, str] = {
     f"_linalg/square.py, {_FEATURES}: 2 → 3": "rows of features have two axes, or are refused for that",
     "predictive.py, top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf: 0.0 → 1.0": "log 0 + 1 is −∞ as well",
     f"predictive.py, {_PICK}: 2 → 3": _GUIDE,
-    f"predictive.py, {_PICK}: count // 2 → count * 2": _GUIDE,
-    f"predictive.py, {_EDGES}: means + _CORE * stds → means - _CORE * stds": _GUIDE,
-    f"predictive.py, {_EDGES}: _CORE * stds → _CORE / stds": _GUIDE,
     "predictive.py, return np.asarray(sign * np.where(error_low <= error_high, low, high)): error_low <= error_high → "
     "error_low < error_high": _TIE,
     "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
@@ -43,6 +37,9 @@ EXPLAINED: dict[str, str] = {
     "→ high - low >= 1.35 * _WIDEST": "a spread that is equal to the last digit does not occur",
     "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
     "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
+    "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 1.0 → 2.0": _CHOICE,
+    "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
+    "streaming/upkeep.py, RECENT = 32  # rows that a region which drifts may be learnt from alone: 32 → 33": _CHOICE,
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": "a gain of exactly nothing does not occur",
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
