@@ -52,12 +52,11 @@ def test_construction_names_what_is_wrong(build, message):
         build()
 
 
-@pytest.mark.parametrize("at", [0.0, 5.0, 7.0])
-def test_a_child_that_cuts_outside_its_part_is_refused_at_any_depth(at):
-    inner = Sum([Product([Split(1, [3.0], [Split(0, [at], [leaf()] * 2), leaf()])]), leaf()])
-    with pytest.raises(
-        ValueError, match=rf"child 1 of Split\(axis=0, at=\[0.0, 5.0\]\) cuts axis 0 at {at:g}, outside"
-    ):
+@pytest.mark.parametrize(("cuts", "at"), [([0.0], 0), ([5.0], 5), ([7.0], 7), ([-1.0, 2.0], -1), ([2.0, 7.0], 7)])
+def test_a_child_that_cuts_outside_its_part_is_refused_at_any_depth(cuts, at):
+    parts = [leaf()] * (len(cuts) + 1)
+    inner = Sum([Product([Split(1, [3.0], [Split(0, cuts, parts), leaf()])]), leaf()])
+    with pytest.raises(ValueError, match=rf"child 1 of Split\(axis=0, at=\[0.0, 5.0\]\) cuts axis 0 at {at}, outside"):
         Split(0, [0.0, 5.0], [leaf(), inner, leaf()])
     Split(1, [2.0], [leaf(), inner])  # another axis: fits
 

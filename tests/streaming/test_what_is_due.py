@@ -206,6 +206,18 @@ def test_what_everything_is_learnt_from():
     assert (found.n_learnt, found.arrived, found.since, found.log.n_ever) == (60, 0, 7, 60)
 
 
+@pytest.mark.parametrize("drifted", [False, True])
+def test_where_regions_have_drifted_the_past_hardly_counts_for_what_is_learnt(drifted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(upkeep, "without_the_past", lambda living, i, _: asked.append(list(i)) or (living, 7))
+    given = living(block=3, n_learnt=500, arrived=20 if drifted else 60, events=alarms(4) if drifted else ())
+    found, _ = learnt_again(given)
+    assert asked == ([list(range(len(given.regions)))] if drifted else [])
+    told = found.events[len(given.events) :]
+    assert [event.kind for event in told] == (["past", "model"] if drifted else ["model"])
+    assert {event.box for event in told} == {Box.EVERYWHERE}
+
+
 def test_known_variances_are_told_in_the_units_of_the_user():
     X, Y = series(2, seed=1)
     given, _ = updating.add(start(learnt()), X, Y, variances=np.array([[0.5], [0.0]]))
