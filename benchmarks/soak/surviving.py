@@ -8,6 +8,8 @@ _GUIDE = "edges only say where a bracket is cut when Newton steps do not help: a
 _PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
 _BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
+_EQUAL = "a number that is equal to the limit, to the last digit, does not occur"
+_BATCH = "how many rows are worked on at once is a matter of memory and speed"
 _TIE = "both ends of the bracket are equally good"
 _FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
 
@@ -34,13 +36,18 @@ EXPLAINED: dict[str, str] = {
     "streaming/starting.py, j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, "
     "expert.leaf)): len(leaves) < 64 → len(leaves) <= 64": "both ways find the leaf",
     "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "
-    "→ high - low >= 1.35 * _WIDEST": "a spread that is equal to the last digit does not occur",
+    "→ high - low >= 1.35 * _WIDEST": _EQUAL,
     "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
     "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
     "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 1.0 → 2.0": _CHOICE,
     "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
     "streaming/upkeep.py, RECENT = 32  # rows that a region which drifts may be learnt from alone: 32 → 33": _CHOICE,
-    "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": "a gain of exactly nothing does not occur",
+    "streaming/upkeep.py, if abs(shift) > farthest:: abs(shift) > farthest → abs(shift) >= farthest": _EQUAL,
+    "network/induced.py, yield log_weight, root.with_children(trees, np.zeros(len(trees))): np.zeros(len(trees)) → "
+    "np.ones(len(trees))": "by how much evidences rose matters to sums, and no sum gets here",
+    "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,
+    "gp/exact.py, _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, large enough for fast matrix "
+    "products: 1024 → 1025": _BATCH,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
     f"predictive.py, {_PICK}: edges.shape[-1] - 1 → edges.shape[-1] + 1": "the edge that is picked lies in the bracket, never "

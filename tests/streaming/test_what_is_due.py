@@ -311,9 +311,9 @@ def test_what_is_done_with_a_region_that_grows(changes, expected, done):
 def test_a_region_sees_less_when_it_sees_twice_as_much_as_it_did(n_seen, n_wanted, done_then, done):
     given = with_region(n_wanted=n_wanted)
     (expert,) = given.regions[1].experts
-    seen = replace(expert, seen=Cell(SimpleNamespace(numbers=np.arange(n_seen))))
-    unseen = replace(expert, seen=Cell())
-    region = replace(given.regions[1], experts=(unseen, seen))
+    # an output that is missing more often is seen less often; one that was never asked for, not at all
+    seen = [Cell(), *(Cell(SimpleNamespace(numbers=np.arange(n))) for n in (n_seen - 2, n_seen, n_seen - 1))]
+    region = replace(given.regions[1], experts=tuple(replace(expert, seen=cell) for cell in seen))
     given = replace(given, regions=given.regions.with_items({1: region}))
     upkeep._look_after_region(given, 1, Learner(None, plan()))
     assert done == ([("see_less", 1)] if done_then else [])
