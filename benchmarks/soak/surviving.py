@@ -43,6 +43,7 @@ EXPLAINED: dict[str, str] = {
     "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
     "streaming/upkeep.py, RECENT = 32  # rows that a region which drifts may be learnt from alone: 32 → 33": _CHOICE,
     "streaming/upkeep.py, if abs(shift) > farthest:: abs(shift) > farthest → abs(shift) >= farthest": _EQUAL,
+    "streaming/upkeep.py, if not low <= squares <= high:: low <= squares <= high → low < squares <= high": _EQUAL,
     "network/induced.py, yield log_weight, root.with_children(trees, np.zeros(len(trees))): np.zeros(len(trees)) → "
     "np.ones(len(trees))": "by how much evidences rose matters to sums, and no sum gets here",
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,

@@ -14,6 +14,7 @@ from spngp._support.versions import VersionedSequence
 from spngp.box import Box
 from spngp.kernels import SquaredExponential
 from spngp.learning.upkeep import Event
+from spngp.network.units import Affine, Units
 from spngp.streaming import updating, upkeep
 from spngp.streaming.living import announced
 from spngp.streaming.regions import Cell
@@ -221,9 +222,10 @@ def test_where_regions_have_drifted_the_past_hardly_counts_for_what_is_learnt(dr
 def test_known_variances_are_told_in_the_units_of_the_user():
     X, Y = series(2, seed=1)
     given, _ = updating.add(start(learnt()), X, Y, variances=np.array([[0.5], [0.0]]))
-    due = {"n_learnt": 30, "first_later": 31, "base": replace(given.base, block_size=4)}
+    units = Units(given.base.units.inputs, Affine(np.array([1.0]), np.array([3.0])))  # a standard deviation of three
+    due = {"n_learnt": 30, "first_later": 31, "base": replace(given.base, block_size=4, units=units)}
     _, (_, _, variances) = learnt_again(replace(given, **due))
-    np.testing.assert_allclose(variances[:, 0], [0.0] * 60 + [0.5, 0.0], rtol=1e-12)
+    np.testing.assert_allclose(variances[:, 0], [0.0] * 60 + [9 * 0.5, 0.0], rtol=1e-12)
     zero, _ = updating.add(start(learnt()), X, Y, variances=np.zeros((2, 1)))
     assert learnt_again(replace(zero, **due))[1][2] is None
 
