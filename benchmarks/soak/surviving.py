@@ -35,6 +35,8 @@ EXPLAINED: dict[str, str] = {
     "32 → 33": _CHOICE,
     "streaming/starting.py, j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, "
     "expert.leaf)): len(leaves) < 64 → len(leaves) <= 64": "both ways find the leaf",
+    "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: abs(middle) > _FARTHEST_MIDDLE "
+    "→ abs(middle) >= _FARTHEST_MIDDLE": _EQUAL,
     "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "
     "→ high - low >= 1.35 * _WIDEST": _EQUAL,
     "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
