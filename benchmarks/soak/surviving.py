@@ -9,6 +9,7 @@ _PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] 
 _BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
 _EQUAL = "a number that is equal to the limit, to the last digit, does not occur"
+_KEPT = "how much memory a thread keeps is a matter of speed"
 _BATCH = "how many rows are worked on at once is a matter of memory and speed"
 _TIE = "both ends of the bracket are equally good"
 _FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
@@ -57,7 +58,8 @@ EXPLAINED: dict[str, str] = {
     "beyond the last one",
     "predictive.py, resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active]): 2.0 → 3.0": "two or "
     "three units in the last place are as good",
-    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 2 → 3": "how much memory a thread keeps is a matter of speed",
+    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 2 → 3": _KEPT,
+    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 23 → 24": _KEPT,
     "_linalg/square.py, _check(matrix, (self.n, *B.shape[1:2]), name, matrix.ndim == 2 and matrix.flags.f_contiguous): 2 → 3": (
         "a matrix has two axes, or is refused for that"
     ),
