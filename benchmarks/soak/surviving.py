@@ -49,6 +49,8 @@ EXPLAINED: dict[str, str] = {
     "streaming/upkeep.py, if not low <= squares <= high:: low <= squares <= high → low < squares <= high": _EQUAL,
     "network/induced.py, yield log_weight, root.with_children(trees, np.zeros(len(trees))): np.zeros(len(trees)) → "
     "np.ones(len(trees))": "by how much evidences rose matters to sums, and no sum gets here",
+    "streaming/freezing.py, reaches = [(r.reach.squared, r.reach.key) if isinstance(r.reach, Reach) else (0.0, 1.0) for r in "
+    "regions]: 0.0 → 1.0": "of a margin nothing is read back: it is the overlap of the model",
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,
     "gp/exact.py, _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, large enough for fast matrix "
     "products: 1024 → 1025": _BATCH,
