@@ -155,9 +155,8 @@ def run(effort: Effort) -> Table:
     def of_room(place: int) -> Judged:
         return judged(rooms[place], [effort.seed, place], n_jobs, whole)
 
-    with ThreadPoolExecutor(
-        effort.n_jobs
-    ) as pool:  # rooms side by side: which tests run a line is found by one process
+    # rooms side by side: one process finds which tests run which lines
+    with ThreadPoolExecutor(effort.n_jobs) as pool:
         found = list(pool.map(of_room, range(len(rooms))))
     total, left = sum(one.drawn for one in found), sum(len(one.survivors) for one in found)
     share, least = 1.0 - left / max(total, 1), min(found, key=lambda one: one.share)

@@ -43,6 +43,7 @@ EXPLAINED: dict[str, str] = {
     "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
     "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
     "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 1.0 → 2.0": _CHOICE,
+    "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 2.0 → 3.0": _CHOICE,
     "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
     "streaming/upkeep.py, RECENT = 32  # rows that a region which drifts may be learnt from alone: 32 → 33": _CHOICE,
     "streaming/upkeep.py, if abs(shift) > farthest:: abs(shift) > farthest → abs(shift) >= farthest": _EQUAL,

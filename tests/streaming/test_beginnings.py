@@ -65,6 +65,7 @@ def test_what_regions_of_a_fit_have(overlap, sees):
     model = SPNGPRegressor(KERNELS, **SETTINGS | {"overlap": overlap, "hyperparameters": "fixed"}).fit(X, y)
     living = start(model._learnt)
     assert (living.arrived, living.n_learnt, living.since, living.events) == (0, 90, 0, ())
+    assert living.base.X.size == living.base.Y.size == 0  # rows are in the log alone
     assert sorted(number for region in living.regions for number in region.numbers) == list(range(90))
     assert [leaf for region in living.regions for leaf in (e.leaf for e in region.experts)] == list(living.where)
     for region in living.regions:

@@ -88,6 +88,14 @@ def test_context_rows_are_at_most_as_many_as_the_overlap_allows():
     assert local._reach(living, region.box, region.numbers, replace(region, reach=margin)) == (margin, 0, None)
 
 
+@pytest.mark.parametrize(
+    ("reach", "sees"),
+    [(Reach(-1.0), False), (Reach(0.0), True), (Reach(0.3), True), (Reach(np.inf), True), (Margin(np.zeros(2)), True)],
+)
+def test_a_region_sees_beyond_its_border_if_rows_on_it_are_in_reach(reach, sees):
+    assert replace(settled()[0].regions[0], reach=reach).sees_beyond == sees
+
+
 def test_a_region_sees_as_much_as_a_fit_would_give_it():
     living, _ = settled()
     far = replace(living.regions[2], reach=Reach(np.inf), n_wanted=99)
