@@ -5,9 +5,9 @@
 _GROWS = "memory that grows as it is asked for"
 _INVERSE = "if self.n <= inverted_whole: return _bind(dpotri, self._whole, self)"
 _GUIDE = "edges only say where a bracket is cut when Newton steps do not help: a cut next to it is as good"
-_PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
 _BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
+_AGAIN = "rows at the same distance are seen or looked for again, with the same result"
 _EQUAL = "a number that is equal to the limit, to the last digit, does not occur"
 _KEPT = "how much memory a thread keeps is a matter of speed"
 _BATCH = "how many rows are worked on at once is a matter of memory and speed"
@@ -27,7 +27,11 @@ EXPLAINED: dict[str, str] = {
     "max(n, 1) → min(n, 1)": "differs for an empty matrix only, which LAPACK is not asked about",
     f"_linalg/square.py, {_FEATURES}: 2 → 3": "rows of features have two axes, or are refused for that",
     "predictive.py, top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf: 0.0 → 1.0": "log 0 + 1 is −∞ as well",
-    f"predictive.py, {_PICK}: 2 → 3": _GUIDE,
+    "predictive.py, pick = inside.argmax(axis=-1) + count // 2: 2 → 3": _GUIDE,
+    "predictive.py, sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q): q <= 0.5 → q < 0.5": "the median is found from "
+    "either side",
+    'predictive.py, x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), np.where(used, component, 0.0)), low, high): '
+    "0.0 → 1.0": "any number times a weight of zero is nothing",
     "predictive.py, return np.asarray(sign * np.where(error_low <= error_high, low, high)): error_low <= error_high → "
     "error_low < error_high": _TIE,
     "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
@@ -40,8 +44,12 @@ EXPLAINED: dict[str, str] = {
     "→ abs(middle) >= _FARTHEST_MIDDLE": _EQUAL,
     "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "
     "→ high - low >= 1.35 * _WIDEST": _EQUAL,
-    "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
-    "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
+    "streaming/local.py, if reach.squared < old.reach.squared:: reach.squared < old.reach.squared → reach.squared <= "
+    "old.reach.squared": _AGAIN,
+    "streaming/local.py, if reach.squared < farther:: reach.squared < farther → reach.squared <= farther": _AGAIN,
+    "streaming/index.py, values = np.zeros(len(self.entries)): np.zeros(len(self.entries)) → np.ones(len(self.entries))": (
+        "nobody asks for the evidence of a node that is no longer in use, and those of all others are computed"
+    ),
     "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 1.0 → 2.0": _CHOICE,
     "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 2.0 → 3.0": _CHOICE,
     "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
@@ -57,8 +65,6 @@ EXPLAINED: dict[str, str] = {
     "products: 1024 → 1025": _BATCH,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
-    f"predictive.py, {_PICK}: edges.shape[-1] - 1 → edges.shape[-1] + 1": "the edge that is picked lies in the bracket, never "
-    "beyond the last one",
     "predictive.py, resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active]): 2.0 → 3.0": "two or "
     "three units in the last place are as good",
     "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 2 → 3": _KEPT,

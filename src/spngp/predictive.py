@@ -24,7 +24,7 @@ def _middle(low: Array, high: Array, edges: Array) -> Array:
     """For each row, the middle one of the sorted edges inside the bracket; if there is none, the bracket's middle."""
     inside = (edges > low[:, np.newaxis]) & (edges < high[:, np.newaxis])
     count = inside.sum(axis=-1)
-    pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)
+    pick = inside.argmax(axis=-1) + count // 2
     return np.where(count > 0, np.take_along_axis(edges, pick[:, np.newaxis], axis=-1)[:, 0], low + 0.5 * (high - low))
 
 
@@ -326,7 +326,7 @@ class GaussianMixture:
         size = self.means.shape[-1]
         parts = [part.reshape(-1, size) for part in (self.log_weights, self.means, self.variances)]
         flat = [values.reshape(-1) for values in given]
-        found = np.empty((parts[0].shape[0], *of_row))
+        found = np.empty((math.prod(self.shape), *of_row))
         for rows in _batches(found.shape[0], size):
             log_weights, means, variances = (part[rows] for part in parts)
             positive = np.maximum(variances, np.finfo(np.float64).tiny)

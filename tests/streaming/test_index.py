@@ -24,6 +24,9 @@ NETWORKS = {
     "alternatives": Sum([Split(0, [0.0], [experts(), experts()]), Split(1, [0.2], [experts(), experts()])], [0.9, 0.1]),
     "a child twice": Sum([SHARED, SHARED, Leaf(Linear())], [0.2, 0.3, 0.5]),
     "a leaf below two sums": Sum([Sum([SHARED.children[0], Leaf(Matern(1.5))], [0.3, 0.7]), SHARED], [0.6, 0.4]),
+    "a leaf below two products": Sum(
+        [Product([SHARED.children[0], Leaf(kernel, output=1)]) for kernel in (Linear(), Matern(1.5))], [0.6, 0.4]
+    ),
     "outputs": Split(1, [0.0], [Product([experts(0), experts(1)]), Product([experts(0), Leaf(Linear(), output=1)])]),
     "no weight": Sum([Leaf(SquaredExponential()), Leaf(Linear())], [1.0, 0.0]),
 }
