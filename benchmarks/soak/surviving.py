@@ -19,6 +19,7 @@ EXPLAINED: dict[str, str] = {
     "_linalg/scratch.py, self.lent = np.empty(0): 0 → 1": _GROWS,
     f"_linalg/square.py, if self.n <= inverted_whole:: {_INVERSE} → if not {_INVERSE[3:66]}…": "both ways give the "
     "inverse; one is faster",
+    "_linalg/growing.py, if start < stop:: start < stop → start <= stop": "of no rows nothing is copied",
     "_linalg/growing.py, n = A.shape[0]: 0 → 1": "the matrix is square",
     "_linalg/growing.py, _PANEL = 16  # columns that are made triangular at once when rows are taken out: 16 → 17": (
         "how many columns at once is a matter of speed"

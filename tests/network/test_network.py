@@ -30,6 +30,7 @@ def leaf(output=0, **kwargs):
         (lambda: Split(0, [1.0], None), "children of Split must be a list of nodes, got None"),
         (lambda: Sum([leaf(), leaf()], weights=[0.5]), "one value per child"),
         (lambda: Sum([leaf(), leaf()], weights=[-0.5, 1.5]), r"finite and >= 0, got \[-0.5, 1.5\]"),
+        (lambda: Sum([leaf(), leaf()], weights=[np.nan, 1.0]), r"finite and >= 0, got \[nan, 1.0\]"),
         (lambda: Sum([leaf(), leaf()], weights=[0.5, 0.6]), r"sum to 1, got \[0.5, 0.6\] with sum 1.1"),
         (lambda: Sum([leaf(), leaf()], weights=["a", "b"]), "weights of Sum must be numeric"),
         (lambda: Sum([leaf(0), leaf(1)]), r"same outputs: child 0 models \[0\], child 1 models \[1\]: Leaf"),
