@@ -63,6 +63,8 @@ EXPLAINED: dict[str, str] = {
     "regions]: 0.0 → 1.0": "of a margin nothing is read back: it is the overlap of the model",
     "gp/exact.py, extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + y.size: own > 0 → "
     "own >= 0": "the factor of no rows, extended by others, is the factor of these",
+    "gp/optimisation.py, pull = np.where(shift < 0.0, below, above) * shift: shift < 0.0 → shift <= 0.0": "nothing pulls at "
+    "the centre",
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,
     "gp/exact.py, _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, large enough for fast matrix "
     "products: 1024 → 1025": _BATCH,
