@@ -15,7 +15,7 @@ from spngp.gp import growing
 from spngp.gp.growing import GrowingGP
 from spngp.gp.left_out import LeftOut
 from spngp.kernels import Matern, SquaredExponential
-from spngp.streaming import updating
+from spngp.streaming import conditioned, updating
 from spngp.streaming.conditioned import given_own, given_own_together, given_seen, known_to_be_seen, left_out, predicted
 from spngp.streaming.living import next_revision
 from spngp.streaming.regions import Cell
@@ -220,6 +220,24 @@ def test_without_later_rows_none_is_left_out():
     region = living.regions[0]
     numbers, found = left_out(living, region, region.experts[0])
     assert numbers.size == found.alpha.size == 0
+
+
+@pytest.mark.parametrize("sees", [False, True])
+def test_experts_that_are_in_step_are_asked_together(sees, monkeypatch):
+    sizes = []
+
+    def noted(gps, *given):
+        sizes.append(len(gps))
+        return growing.given_together(gps, *given)
+
+    monkeypatch.setattr(conditioned, "given_together", noted)
+    living = asked(start(learnt()))
+    predicted(living, living.regions[0], living.regions[0].experts, np.zeros((1, 2)), sees)
+    assert sizes == [2]
+    after, _ = updating.add(living, *inside(living, 0))
+    sizes.clear()
+    predicted(after, after.regions[0], after.regions[0].experts, np.zeros((1, 2)), sees)
+    assert sizes == [2]
 
 
 @pytest.mark.parametrize("sees", [False, True])
