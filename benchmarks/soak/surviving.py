@@ -37,8 +37,6 @@ EXPLAINED: dict[str, str] = {
     "error_low < error_high": _TIE,
     "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
     "newton - at → newton + at": "a Newton step shorter than rounding is made before the bracket is cut: one step more",
-    "streaming/starting.py, j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, "
-    "expert.leaf)): len(leaves) < 64 → len(leaves) <= 64": "both ways find the leaf",
     "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: abs(middle) > _FARTHEST_MIDDLE "
     "→ abs(middle) >= _FARTHEST_MIDDLE": _EQUAL,
     "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "

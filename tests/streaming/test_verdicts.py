@@ -84,6 +84,16 @@ def later_rows(first_later=100):
     return replace(living, doubts={}, first_later=first_later, revision=next_revision())
 
 
+def test_a_stream_begins_with_the_doubts_of_the_fit():
+    model = fitted()
+    living = start(model._learnt)
+    assert [list(key) for key in living.doubts] == model.outliers_.tolist()
+    assert len(living.doubts) == 1
+    content = living.shape.content
+    assert (content.n_rows, content.n_doubted) == (150, 1)
+    assert start(replace(model._learnt, own_noise=None)).shape.content.n_doubted == 0
+
+
 def test_where_outputs_may_be_in_doubt():
     living = later_rows()
     for region in living.regions:

@@ -14,9 +14,10 @@ from naive_streams import Naive
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
 from spngp.network import Leaf, Product, Split, Sum
-from spngp.streaming import updating
+from spngp.streaming import predicting, updating
 from spngp.streaming.index import Index
 from spngp.streaming.living import Lineage, located, tiles
+from spngp.streaming.predicting import components
 from spngp.streaming.starting import start
 
 KERNELS = [SquaredExponential([1.0, 1.0]), Matern(1.5, [1.5, 1.5])]
@@ -70,6 +71,35 @@ def test_doubts_go_with_their_rows():
     assert after.log.n == 88
     assert after.revision != living.revision
     assert updating.forget(living, np.empty(0, dtype=int)) is living
+
+
+def test_a_region_may_forget_all_its_rows():
+    living = start(learnt())
+    region = living.regions[0]
+    after = updating.forget(living, region.numbers)
+    assert after.regions[0].numbers.size == 0
+    assert [expert.log_evidence for expert in after.regions[0].experts] == [0.0] * len(region.experts)
+    naive = Naive(after)
+    assert after.log_evidence == pytest.approx(naive.total(), rel=1e-9)
+    inside = living.log.X.values[region.numbers[:3]]
+    found = components(after, inside)
+    mean = (np.exp(found.log_weights) * found.means).sum(axis=-1)
+    np.testing.assert_allclose(mean, naive.moments(inside)[0], rtol=1e-8)
+
+
+def test_a_single_row_is_asked_about_without_threads(monkeypatch):
+    living, asked = start(learnt()), []
+
+    def noted(predict, groups, _):
+        asked.extend(groups)
+        return [predict(group) for group in groups]
+
+    monkeypatch.setattr(predicting, "map_leaves", noted)
+    components(living, living.log.X.values[:1])
+    assert asked == []
+    components(living, living.log.X.values[:2])
+    reached = {living.where[leaf][0] for leaf in living.index.route(living.log.W.values[:2])}
+    assert sorted(asked) == [(i, k, True) for i in sorted(reached) for k in range(2)]
 
 
 def test_where_leaves_are():
