@@ -19,6 +19,7 @@ from spngp.streaming import local, updating
 from spngp.streaming.conditioned import given_seen, seen_numbers
 from spngp.streaming.predicting import components, routed
 from spngp.streaming.regions import Cell, Margin
+from spngp.streaming.rows import GrowingArray
 from spngp.streaming.starting import start
 from spngp.structure import Region
 from spngp.structure.context import Reach, nearest, squared_distances
@@ -163,6 +164,59 @@ def test_a_region_is_cut_into_parts_with_its_rows():
     assert sorted(after.where) == sorted(after.index.leaves())
 
 
+@pytest.mark.parametrize("hyperparameters", ["tied", "independent"])
+def test_parts_take_the_noise_that_all_regions_share(hyperparameters):
+    living, plan = settled(hyperparameters)
+    plan = replace(plan, strategy=settled(max_leaf_size=15)[1].strategy)
+    i = max(range(len(living.regions)), key=lambda i: living.regions[i].numbers.size)
+    after = local.cut(living, i, plan)
+    parts = [after.regions[i], *(after.regions[j] for j in range(len(living.regions), len(after.regions)))]
+    assert len(parts) > 1
+    assert {expert.tied_noise for part in parts for expert in part.experts} == {hyperparameters == "tied"}
+
+
+def test_what_a_region_saw_is_not_known_where_outputs_are_missing():
+    """GPs of an output that is missing somewhere do not know all rows that their region sees."""
+    living, _ = settled()
+    lacking, _ = updating.add(living, np.zeros((1, 2)), np.array([[np.nan, 1.0]]))
+    for model, is_known in ((living, True), (lacking, False)):
+        region = replace(model.regions[0], reach=Reach(1e6), experts=model.regions[0].experts[:1])
+        assert (local._reach(model, region.box, region.numbers, region)[2] is not None) == is_known
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "missing", "looks"),
+    [("adaptive", 1, True), ("adaptive", 0, False), ("adaptive", None, False), ("independent", 1, False)],
+)
+def test_recent_rows_are_looked_at_if_there_are_others_and_experts_adapt(hyperparameters, missing, looks, monkeypatch):
+    """``missing``: so many rows of the region are not recent; None if none are said to be."""
+    living, plan = settled()
+    n = living.regions[0].numbers.size
+    told = []
+
+    def noted(living, old, root, plan, experts, recent):
+        told.append(recent)
+        return experts
+
+    monkeypatch.setattr(local, "_better_of_recent", noted)
+    recent = 0 if missing is None else n - missing
+    local.learn_region_again(living, 0, replace(plan, hyperparameters=hyperparameters), "it is due", recent)
+    assert told == ([n - 1] if looks else [])
+
+
+def test_nothing_is_learnt_from_outputs_in_doubt(monkeypatch):
+    living, plan = settled()
+    number = int(living.regions[0].numbers[4])
+    doubting = replace(living, doubts={(number, 1): 9.0})
+    told = []
+    monkeypatch.setattr(local, "learn_experts", lambda tied, W, Z, *_: told.append(Z))
+    region = living.regions[0]
+    local._learnt(doubting, region, Region(Box.EVERYWHERE, np.arange(region.numbers.size)), plan)
+    expected = living.log.Z.values[region.numbers].copy()
+    expected[4, 1] = np.nan
+    np.testing.assert_array_equal(told[0], expected)
+
+
 def test_rows_that_are_equal_cannot_be_cut():
     living, plan = settled()
     at = living.base.units.inputs.invert(living.log.W.values[:1])
@@ -199,19 +253,25 @@ def test_the_curvature_is_that_of_the_three_largest_regions():
     assert local._with_curvatures(living, replace(plan, hyperparameters="independent")) is living
 
 
-def test_experts_of_recent_rows_are_taken_where_they_predict_these_clearly_better(monkeypatch):
-    """By two nats, given all rows before."""
+@pytest.mark.parametrize("known", [False, True])
+def test_experts_of_recent_rows_are_taken_where_they_predict_these_clearly_better(known, monkeypatch):
+    """By two nats, given all rows before; some of them with known variances."""
     living, plan = settled()
     old, recent = living.regions[0], 8
+    variances = np.zeros((190, 2))
+    if known:
+        variances[old.numbers] = np.random.default_rng(0).uniform(0, 3, (old.numbers.size, 2))
+        living = replace(living, log=replace(living.log, known=GrowingArray.of(variances)))
     root = Region(Box.EVERYWHERE, np.arange(old.numbers.size))
-    W, Z = living.log.W.values[old.numbers], living.log.Z.values[old.numbers]
+    W, Z, variances = living.log.W.values[old.numbers], living.log.Z.values[old.numbers], variances[old.numbers]
     gps = [ExactGP(SquaredExponential([0.7, 0.7]), noise) for noise in np.geomspace(0.01, 30.0, 12)]
 
     def score(gp, k):
-        every = gp.condition(W, Z[:, k]).log_evidence
-        return every - gp.condition(W[:-recent], Z[:-recent, k]).log_evidence
+        weights = gp.noise_variance / (gp.noise_variance + variances[:, k])
+        every = gp.condition(W, Z[:, k], weights=weights).log_evidence
+        return every - gp.condition(W[:-recent], Z[:-recent, k], weights=weights[:-recent]).log_evidence
 
-    usual, taken = gps[4], []
+    usual, taken = gps[-2 if known else 4], []
     told = {}
 
     def learnt(_, last, its_root, its_plan):
