@@ -217,6 +217,12 @@ def test_each_draw_is_of_the_first_component_whose_cumulative_weight_reaches_a_u
                 assert draw == mixture.means[row, k] + np.sqrt(mixture.variances[row, k]) * normal[row, j]
 
 
+def test_weights_that_do_not_quite_sum_to_one_are_shares():
+    levels = np.array([[0.0, 0.24, 0.26, 1.0 - 1e-16]])
+    for total in (1.0 - 1e-7, 1.0 + 1e-7, 8.0):
+        assert predictive._components_at(levels, total * np.array([[0.25, 0.75]])).tolist() == [[0, 0, 1, 1]]
+
+
 def test_samples_take_memory_for_rows_times_samples_and_not_times_components():
     mixture = many_components(500, 336)
     assert peak_memory(lambda: mixture.sample(400, 0)) < 30e6  # 67 MB for one byte per row, sample and component

@@ -28,6 +28,10 @@ EXPLAINED: dict[str, str] = {
     "max(n, 1) → min(n, 1)": "differs for an empty matrix only, which LAPACK is not asked about",
     f"_linalg/square.py, {_FEATURES}: 2 → 3": "rows of features have two axes, or are refused for that",
     "predictive.py, top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf: 0.0 → 1.0": "log 0 + 1 is −∞ as well",
+    "predictive.py, _CORE = 9.0  # standard deviations around the mean, outside which a component has a probability of 1e-19: "
+    "9.0 → 10.0": _GUIDE,
+    "predictive.py, _NUMBERS_AT_ONCE = 2**16  # numbers of each array in a batch: bounds the memory, and fits into a cache: "
+    "16 → 17": _BATCH,
     "predictive.py, pick = inside.argmax(axis=-1) + count // 2: 2 → 3": _GUIDE,
     "predictive.py, sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q): q <= 0.5 → q < 0.5": "the median is found from "
     "either side",
