@@ -38,7 +38,7 @@ def _components_at(levels: Array, weights: Array) -> Indices:
     """For each level in [0, 1) the first component up to which the weights of its row add up to it, by bisection."""
     cumulative = np.cumsum(weights, axis=-1)
     cumulative /= cumulative[:, -1:]
-    size = weights.shape[-1]
+    size = weights.shape[1]
     below = np.zeros(levels.shape, dtype=np.intp)  # number of components below the level
     for power in reversed(range((size - 1).bit_length())):
         more = np.minimum(below + 2**power, size)
