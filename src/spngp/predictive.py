@@ -30,7 +30,7 @@ def _middle(low: Array, high: Array, edges: Array) -> Array:
 
 def _batches(n: int, numbers: int) -> Iterator[slice]:
     """Batches of rows, as many rows in each as have ``_NUMBERS_AT_ONCE`` numbers, and at least one."""
-    step = max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
+    step = max(1, _NUMBERS_AT_ONCE // numbers)
     return (slice(start, start + step) for start in range(0, n, step))
 
 
