@@ -90,6 +90,17 @@ def test_a_quantile_is_found_in_few_steps(kind, mean, most, monkeypatch):
     assert max(map(len, sizes)) <= most
 
 
+def test_a_quantile_of_components_that_agree_takes_no_step(monkeypatch):
+    monkeypatch.setattr(predictive, "log_ndtr", None)
+    mixture = GaussianMixture(np.log([[0.3, 0.7]] * 2), np.array([[1.0, 1.0], [-2.0, -2.0]]), np.full((2, 2), 4.0))
+    np.testing.assert_allclose(mixture.quantile(0.9), stats.norm.ppf(0.9, [1, -2], 2), rtol=1e-12)
+
+
+def test_one_negative_variance_among_others_is_refused():
+    with pytest.raises(ValueError, match=r"variances must be >= 0, got -0\.5"):
+        GaussianMixture(np.log([[0.5, 0.5]]), np.zeros((1, 2)), np.array([[1.0, -0.5]]))
+
+
 def test_quantile_of_one_component_is_the_normal_quantile():
     single = GaussianMixture(np.zeros((2, 1)), np.array([[1.0], [-2.0]]), np.array([[4.0], [9.0]]))
     np.testing.assert_allclose(single.quantile(0.975), stats.norm.ppf(0.975, [1, -2], [2, 3]), rtol=1e-12)

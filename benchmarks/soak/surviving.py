@@ -33,6 +33,7 @@ EXPLAINED: dict[str, str] = {
     "predictive.py, _NUMBERS_AT_ONCE = 2**16  # numbers of each array in a batch: bounds the memory, and fits into a cache: "
     "16 → 17": _BATCH,
     "predictive.py, step = max(1, _NUMBERS_AT_ONCE // numbers): 1 → 2": _BATCH,
+    "predictive.py, for _ in range(200):: 200 → 201": "far fewer steps are taken",
     "predictive.py, pick = inside.argmax(axis=-1) + count // 2: 2 → 3": _GUIDE,
     "predictive.py, sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q): q <= 0.5 → q < 0.5": "the median is found from "
     "either side",
