@@ -96,6 +96,10 @@ def test_a_quantile_of_components_that_agree_takes_no_step(monkeypatch):
     np.testing.assert_allclose(mixture.quantile(0.9), stats.norm.ppf(0.9, [1, -2], 2), rtol=1e-12)
 
 
+def test_intervals_hold_95_percent_unless_said_otherwise(mixture):
+    np.testing.assert_array_equal(mixture.interval(), mixture.interval(0.95))
+
+
 def test_one_negative_variance_among_others_is_refused():
     with pytest.raises(ValueError, match=r"variances must be >= 0, got -0\.5"):
         GaussianMixture(np.log([[0.5, 0.5]]), np.zeros((1, 2)), np.array([[1.0, -0.5]]))
