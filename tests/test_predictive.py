@@ -4,8 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import logsumexp
+from scipy.special import log_ndtr, logsumexp
 
+from spngp import predictive
 from spngp.predictive import GaussianMixture
 
 WEIGHTS = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0], [0.01, 0.98, 0.01]])
@@ -56,6 +57,56 @@ def test_quantile_inverts_the_cdf_to_1e_8_and_is_monotone(mixture):
         # on a plateau between two components the cdf itself is only known to rounding
         assert (mixture.cdf(found[:, i] - nearby) <= level * (1 + 1e-14)).all()
         assert (mixture.cdf(found[:, i] + nearby) >= level * (1 - 1e-14)).all()
+
+
+def hard_to_invert(kind, n=200):
+    """Mixtures of components that overlap; of narrow ones far apart; with one of no weight, far from all others."""
+    rng = np.random.default_rng(0)
+    if kind == "smooth":
+        return np.log(rng.dirichlet(np.ones(4), n)), rng.normal(size=(n, 4)), rng.uniform(0.5, 2, (n, 4)) ** 2
+    if kind == "narrow":
+        variances = 10.0 ** rng.uniform(-12, 0, (n, 8))
+        return np.log(rng.dirichlet(np.ones(8), n)), 1e3 * rng.normal(size=(n, 8)), variances
+    weights = np.insert(rng.dirichlet(np.ones(3), n), 1, 0.0, axis=1)
+    means = np.insert(10 * rng.normal(size=(n, 3)), 1, 1e6, axis=1)
+    with np.errstate(divide="ignore"):
+        return np.log(weights), means, 10.0 ** rng.uniform(-8, 0, (n, 4))
+
+
+@pytest.mark.parametrize(("kind", "mean", "most"), [("smooth", 5.0, 9), ("narrow", 13.0, 46), ("unused", 8.6, 18)])
+def test_a_quantile_is_found_in_few_steps(kind, mean, most, monkeypatch):
+    """Newton steps where the mixture is smooth, and cuts between components where these are narrow and far apart."""
+    mixture, sizes = GaussianMixture(*hard_to_invert(kind)), []
+
+    def noted(z):
+        sizes[-1].append(len(z))
+        return log_ndtr(z)
+
+    monkeypatch.setattr(predictive, "log_ndtr", noted)
+    for level in (0.01, 0.3, 0.9):
+        sizes.append([])
+        np.testing.assert_allclose(mixture.cdf(mixture.quantile(level)), level, atol=1e-8)
+    assert np.mean([sum(of_level) for of_level in sizes]) <= mean * len(mixture)
+    assert max(map(len, sizes)) <= most
+
+
+def test_a_quantile_of_components_that_agree_takes_no_step(monkeypatch):
+    """Whatever one of no weight says, far below or above."""
+    monkeypatch.setattr(predictive, "log_ndtr", None)
+    means = np.array([[1.0, 1.0, -50.0], [-2.0, -2.0, 50.0]])
+    with np.errstate(divide="ignore"):
+        mixture = GaussianMixture(np.log([[0.3, 0.7, 0.0]] * 2), means, np.full((2, 3), 4.0))
+    for level in (0.1, 0.9):
+        np.testing.assert_allclose(mixture.quantile(level), stats.norm.ppf(level, [1, -2], 2), rtol=1e-12)
+
+
+def test_intervals_hold_95_percent_unless_said_otherwise(mixture):
+    np.testing.assert_array_equal(mixture.interval(), mixture.interval(0.95))
+
+
+def test_one_negative_variance_among_others_is_refused():
+    with pytest.raises(ValueError, match=r"variances must be >= 0, got -0\.5"):
+        GaussianMixture(np.log([[0.5, 0.5]]), np.zeros((1, 2)), np.array([[1.0, -0.5]]))
 
 
 def test_quantile_of_one_component_is_the_normal_quantile():
@@ -183,6 +234,12 @@ def test_each_draw_is_of_the_first_component_whose_cumulative_weight_reaches_a_u
             for j, draw in enumerate(draws):
                 k = next(k for k in range(size) if uniform[row, j] <= cumulative[row, k] / cumulative[row, -1])
                 assert draw == mixture.means[row, k] + np.sqrt(mixture.variances[row, k]) * normal[row, j]
+
+
+def test_weights_that_do_not_quite_sum_to_one_are_shares():
+    levels = np.array([[0.0, 0.24, 0.26, 1.0 - 1e-16]])
+    for total in (1.0 - 1e-7, 1.0 + 1e-7, 8.0):
+        assert predictive._components_at(levels, total * np.array([[0.25, 0.75]])).tolist() == [[0, 0, 1, 1]]
 
 
 def test_samples_take_memory_for_rows_times_samples_and_not_times_components():

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 import spngp
 from soak import Effort, Table
+from soak.cases import each
 from spngp import GPRegressor, SPNGPRegressor
 from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.kernels import Matern, SquaredExponential
@@ -48,20 +50,30 @@ def data(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + 0.2 * rng.standard_normal(n)
 
 
-def models(seed: int) -> dict[str, Any]:
-    """Fitted models of every kind that keeps or recomputes something when it predicts."""
+MODELS = (
+    "default",
+    "regions with context",
+    "no room for factors",
+    "after updates",
+    "GPRegressor",
+    "committee",
+)  # of every kind that keeps or recomputes something when it predicts
+
+
+def fitted(name: str, seed: int) -> Any:
+    """One of the models."""
     X, y = data(seed)
+    if name == "default":
+        return SPNGPRegressor(random_state=seed).fit(X[:60], y[:60])
+    if name == "GPRegressor":
+        return GPRegressor(random_state=seed).fit(X[:60], y[:60])
+    if name == "committee":
+        return RobustBayesianCommitteeMachine(random_state=seed, hyperparameters="fixed").fit(X, y)
     kernels = [SquaredExponential([1.0, 1.0, 2.0]), Matern(1.5, [1.0, 1.0, 2.0])]
-    given = {"kernels": kernels, "hyperparameters": "fixed", "noise_variance": 0.05, "random_state": seed}
-    living = SPNGPRegressor(**given, max_leaf_size=60).fit(X, y)
-    return {
-        "default": SPNGPRegressor(random_state=seed).fit(X[:60], y[:60]),
-        "regions with context": SPNGPRegressor(**given, max_leaf_size=60).fit(X, y),
-        "no room for factors": SPNGPRegressor(**given, max_leaf_size=60, memory_limit=2e-3).fit(X, y),
-        "after updates": living.partial_fit(X[:7] + 0.05, y[:7]).forget(rows=[3, 401]),
-        "GPRegressor": GPRegressor(random_state=seed).fit(X[:60], y[:60]),
-        "committee": RobustBayesianCommitteeMachine(random_state=seed, hyperparameters="fixed").fit(X, y),
-    }
+    limit = 2e-3 if name == "no room for factors" else None
+    given = {"hyperparameters": "fixed", "noise_variance": 0.05, "random_state": seed, "memory_limit": limit}
+    model = SPNGPRegressor(kernels, max_leaf_size=60, **given).fit(X, y)
+    return model.partial_fit(X[:7] + 0.05, y[:7]).forget(rows=[3, 401]) if name == "after updates" else model
 
 
 def answers_of(model: Any) -> Answers:
@@ -141,34 +153,55 @@ def opened(model: SPNGPRegressor, count: int, seed: int) -> tuple[int, float, in
     return wrong, size, left
 
 
-def run(effort: Effort) -> Table:
-    fitted = models(effort.seed)
+Row = tuple[Sequence[str], bool]  # cells, and whether the bound is kept
+
+
+def same_bits(name: str, effort: Effort) -> list[Row]:
     calls = effort.count(1600, 16)
-    body: list[Sequence[str]] = []
-    sound = True
-    asked = {**{name: answers_of(model) for name, model in fitted.items()}, "network": network_answers(effort.seed)}
-    for name, ask in asked.items():
-        wrong = differing(ask, calls, effort.seed)
-        sound &= wrong == 0
-        body.append((f"{THREADS} threads: {name}", str(calls), f"{wrong} calls differ", "0"))
-    many = effort.count(10_000, 60)
-    for name in ("regions with context", "no room for factors", "after updates"):
-        megabytes = growth(fitted[name], many)
-        sound &= megabytes <= MOST_GROWTH
-        body.append((f"growth: {name}", str(many), f"{megabytes:.1f} MB", f"{MOST_GROWTH:g} MB"))
+    ask = network_answers(effort.seed) if name == "network" else answers_of(fitted(name, effort.seed))
+    wrong = differing(ask, calls, effort.seed)
+    return [((f"{THREADS} threads: {name}", str(calls), f"{wrong} calls differ", "0"), wrong == 0)]
+
+
+def no_growth(name: str, effort: Effort) -> list[Row]:
+    calls = effort.count(10_000, 60)
+    megabytes = growth(fitted(name, effort.seed), calls)
+    cells = (f"growth: {name}", str(calls), f"{megabytes:.1f} MB", f"{MOST_GROWTH:g} MB")
+    return [(cells, megabytes <= MOST_GROWTH)]
+
+
+def many_open(name: str, effort: Effort) -> list[Row]:
     count = effort.count(100, 4)
-    wrong, size, left = opened(fitted["regions with context"], count, effort.seed)
-    sound &= wrong == 0 and size <= MOST_PER_MODEL and left <= count
-    body.append(("models open at once: answers that differ", str(count), str(wrong), "0"))
-    body.append(("models open at once: memory of each", str(count), f"{size:.2f} MB", f"{MOST_PER_MODEL:g} MB"))
-    body.append(("models open at once: files held", str(count), str(left), f"{count}"))
+    wrong, size, left = opened(fitted(name, effort.seed), count, effort.seed)
+    what, models = "models open at once", str(count)
+    return [
+        ((f"{what}: answers that differ", models, str(wrong), "0"), wrong == 0),
+        ((f"{what}: memory of each", models, f"{size:.2f} MB", f"{MOST_PER_MODEL:g} MB"), size <= MOST_PER_MODEL),
+        ((f"{what}: files held", models, str(left), models), left <= count),
+    ]
+
+
+PARTS = (
+    *(partial(same_bits, name) for name in (*MODELS, "network")),
+    *(partial(no_growth, name) for name in ("regions with context", "no room for factors", "after updates")),
+    partial(many_open, "regions with context"),
+)
+
+
+def part(effort: Effort, number: int) -> list[Row]:
+    return PARTS[number](effort)
+
+
+def run(effort: Effort) -> Table:
+    rows = [row for found in each(partial(part, effort), len(PARTS), effort.n_jobs, 1) for row in found]
+    sound = all(kept for _, kept in rows)
     return Table(
         "Load",
         ("what", "calls or models", "found", "bound"),
-        body,
+        [cells for cells, _ in rows],
         sound,
-        f"{THREADS} threads on {len(asked)} models: {'the same bits' if sound else 'see below'}; {many} calls, "
-        f"{count} models open at once",
+        f"{THREADS} threads on {len(MODELS) + 1} models: {'the same bits' if sound else 'see below'}; "
+        f"{effort.count(10_000, 60)} calls, {effort.count(100, 4)} models open at once",
         (
             "A call asks for mean, variance, cdf, 90 % interval, joint samples and covariances of 5 to 39 rows. Growth "
             "is that of the resident memory of the process after a tenth as many calls to warm up.",

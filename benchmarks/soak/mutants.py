@@ -150,7 +150,14 @@ def judged(room: Room, seed: Sequence[int], n_jobs: int, whole: bool = True) -> 
 def run(effort: Effort) -> Table:
     whole = effort.share >= 0.1
     rooms = [replace(room, count=effort.count(room.count, 2)) for room in (ROOMS if whole else [_SMALL])]
-    found = [judged(room, [effort.seed, place], effort.n_jobs, whole) for place, room in enumerate(rooms)]
+    n_jobs = max(1, effort.n_jobs // len(rooms))
+
+    def of_room(place: int) -> Judged:
+        return judged(rooms[place], [effort.seed, place], n_jobs, whole)
+
+    # rooms side by side: one process finds which tests run which lines
+    with ThreadPoolExecutor(effort.n_jobs) as pool:
+        found = list(pool.map(of_room, range(len(rooms))))
     total, left = sum(one.drawn for one in found), sum(len(one.survivors) for one in found)
     share, least = 1.0 - left / max(total, 1), min(found, key=lambda one: one.share)
     error = 1.96 * math.sqrt(share * (1 - share) / max(total, 1))

@@ -4,13 +4,13 @@
 
 _GROWS = "memory that grows as it is asked for"
 _INVERSE = "if self.n <= inverted_whole: return _bind(dpotri, self._whole, self)"
-_GUIDE = (
-    "edges only say where a bracket is cut when Newton steps do not help: other cuts take more steps to the same end"
-)
-_PICK = "pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)"
+_GUIDE = "edges only say where a bracket is cut when Newton steps do not help: a cut next to it is as good"
 _BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
-_EDGES = "edges = np.sort(np.concatenate([means - _CORE * stds, means, means + _CORE * stds], axis=-1), axis=-1)"
+_AGAIN = "rows at the same distance are seen or looked for again, with the same result"
+_EQUAL = "a number that is equal to the limit, to the last digit, does not occur"
+_KEPT = "how much memory a thread keeps is a matter of speed"
+_BATCH = "how many rows are worked on at once is a matter of memory and speed"
 _TIE = "both ends of the bracket are equally good"
 _FEATURES = '_check(features, (self.n, *features.shape[1:2]), "features", features.ndim == 2 and (by_row or by_column))'
 
@@ -19,6 +19,7 @@ EXPLAINED: dict[str, str] = {
     "_linalg/scratch.py, self.lent = np.empty(0): 0 → 1": _GROWS,
     f"_linalg/square.py, if self.n <= inverted_whole:: {_INVERSE} → if not {_INVERSE[3:66]}…": "both ways give the "
     "inverse; one is faster",
+    "_linalg/growing.py, if start < stop:: start < stop → start <= stop": "of no rows nothing is copied",
     "_linalg/growing.py, n = A.shape[0]: 0 → 1": "the matrix is square",
     "_linalg/growing.py, _PANEL = 16  # columns that are made triangular at once when rows are taken out: 16 → 17": (
         "how many columns at once is a matter of speed"
@@ -27,30 +28,54 @@ EXPLAINED: dict[str, str] = {
     "max(n, 1) → min(n, 1)": "differs for an empty matrix only, which LAPACK is not asked about",
     f"_linalg/square.py, {_FEATURES}: 2 → 3": "rows of features have two axes, or are refused for that",
     "predictive.py, top[~np.isfinite(top)] = 0.0  # a sum of nothing stays −inf: 0.0 → 1.0": "log 0 + 1 is −∞ as well",
-    f"predictive.py, {_PICK}: 2 → 3": _GUIDE,
-    f"predictive.py, {_PICK}: count // 2 → count * 2": _GUIDE,
-    f"predictive.py, {_EDGES}: means + _CORE * stds → means - _CORE * stds": _GUIDE,
-    f"predictive.py, {_EDGES}: _CORE * stds → _CORE / stds": _GUIDE,
+    "predictive.py, _CORE = 9.0  # standard deviations around the mean, outside which a component has a probability of 1e-19: "
+    "9.0 → 10.0": _GUIDE,
+    "predictive.py, _NUMBERS_AT_ONCE = 2**16  # numbers of each array in a batch: bounds the memory, and fits into a cache: "
+    "16 → 17": _BATCH,
+    "predictive.py, step = max(1, _NUMBERS_AT_ONCE // numbers): 1 → 2": _BATCH,
+    "predictive.py, for _ in range(200):: 200 → 201": "far fewer steps are taken",
+    "predictive.py, pick = inside.argmax(axis=-1) + count // 2: 2 → 3": _GUIDE,
+    "predictive.py, sign, level = (1.0, q) if q <= 0.5 else (-1.0, 1.0 - q): q <= 0.5 → q < 0.5": "the median is found from "
+    "either side",
+    'predictive.py, x = np.clip(np.einsum("ik,ik->i", np.exp(log_weights), np.where(used, component, 0.0)), low, high): '
+    "0.0 → 1.0": "any number times a weight of zero is nothing",
     "predictive.py, return np.asarray(sign * np.where(error_low <= error_high, low, high)): error_low <= error_high → "
     "error_low < error_high": _TIE,
     "predictive.py, inside = (newton > low[active]) & (newton < high[active]) & (np.abs(newton - at) > resolution): "
     "newton - at → newton + at": "a Newton step shorter than rounding is made before the bracket is cut: one step more",
-    "streaming/ageing.py, _JUDGES = 32  # outputs that decide, the last ones of a region; the drift began at one of them: "
-    "32 → 33": _CHOICE,
-    "streaming/starting.py, j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, "
-    "expert.leaf)): len(leaves) < 64 → len(leaves) <= 64": "both ways find the leaf",
+    "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: abs(middle) > _FARTHEST_MIDDLE "
+    "→ abs(middle) >= _FARTHEST_MIDDLE": _EQUAL,
     "streaming/upkeep.py, if abs(middle) > _FARTHEST_MIDDLE or high - low > 1.35 * _WIDEST:: high - low > 1.35 * _WIDEST "
-    "→ high - low >= 1.35 * _WIDEST": "a spread that is equal to the last digit does not occur",
-    "streaming/local.py, if count >= wanted and reach.squared < old.reach.squared:: reach.squared < old.reach.squared → "
-    "reach.squared <= old.reach.squared": "rows at the same distance are seen or looked for again, with the same result",
-    "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": "a gain of exactly nothing does not occur",
+    "→ high - low >= 1.35 * _WIDEST": _EQUAL,
+    "streaming/local.py, if reach.squared < old.reach.squared:: reach.squared < old.reach.squared → reach.squared <= "
+    "old.reach.squared": _AGAIN,
+    "streaming/local.py, if reach.squared < farther:: reach.squared < farther → reach.squared <= farther": _AGAIN,
+    "streaming/index.py, values = np.zeros(len(self.entries)): np.zeros(len(self.entries)) → np.ones(len(self.entries))": (
+        "nobody asks for the evidence of a node that is no longer in use, and those of all others are computed"
+    ),
+    "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 1.0 → 2.0": _CHOICE,
+    "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 2.0 → 3.0": _CHOICE,
+    "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
+    "streaming/upkeep.py, RECENT = 32  # rows that a region which drifts may be learnt from alone: 32 → 33": _CHOICE,
+    "streaming/upkeep.py, if abs(shift) > farthest:: abs(shift) > farthest → abs(shift) >= farthest": _EQUAL,
+    "streaming/upkeep.py, if not low <= squares <= high:: low <= squares <= high → low < squares <= high": _EQUAL,
+    "network/induced.py, yield log_weight, root.with_children(trees, np.zeros(len(trees))): np.zeros(len(trees)) → "
+    "np.ones(len(trees))": "by how much evidences rose matters to sums, and no sum gets here",
+    "streaming/freezing.py, reaches = [(r.reach.squared, r.reach.key) if isinstance(r.reach, Reach) else (0.0, 1.0) for r in "
+    "regions]: 0.0 → 1.0": "of a margin nothing is read back: it is the overlap of the model",
+    "gp/exact.py, extends = own > 0 and not self._jitter and self._repeats is None and gp._n_first == own + y.size: own > 0 → "
+    "own >= 0": "the factor of no rows, extended by others, is the factor of these",
+    "gp/optimisation.py, pull = np.where(shift < 0.0, below, above) * shift: shift < 0.0 → shift <= 0.0": "nothing pulls at "
+    "the centre",
+    "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,
+    "gp/exact.py, _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, large enough for fast matrix "
+    "products: 1024 → 1025": _BATCH,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: np.zeros(point.size) → np.ones(point.size)": _BACK,
-    f"predictive.py, {_PICK}: edges.shape[-1] - 1 → edges.shape[-1] + 1": "the edge that is picked lies in the bracket, never "
-    "beyond the last one",
     "predictive.py, resolution = np.maximum(2.0 * np.spacing(np.abs(at)), 1e-14 * narrowest[active]): 2.0 → 3.0": "two or "
     "three units in the last place are as good",
-    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 2 → 3": "how much memory a thread keeps is a matter of speed",
+    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 2 → 3": _KEPT,
+    "_linalg/scratch.py, _LARGEST_SCRATCH = 2**23: 23 → 24": _KEPT,
     "_linalg/square.py, _check(matrix, (self.n, *B.shape[1:2]), name, matrix.ndim == 2 and matrix.flags.f_contiguous): 2 → 3": (
         "a matrix has two axes, or is refused for that"
     ),

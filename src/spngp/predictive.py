@@ -24,13 +24,13 @@ def _middle(low: Array, high: Array, edges: Array) -> Array:
     """For each row, the middle one of the sorted edges inside the bracket; if there is none, the bracket's middle."""
     inside = (edges > low[:, np.newaxis]) & (edges < high[:, np.newaxis])
     count = inside.sum(axis=-1)
-    pick = np.minimum(inside.argmax(axis=-1) + count // 2, edges.shape[-1] - 1)
+    pick = inside.argmax(axis=-1) + count // 2
     return np.where(count > 0, np.take_along_axis(edges, pick[:, np.newaxis], axis=-1)[:, 0], low + 0.5 * (high - low))
 
 
 def _batches(n: int, numbers: int) -> Iterator[slice]:
     """Batches of rows, as many rows in each as have ``_NUMBERS_AT_ONCE`` numbers, and at least one."""
-    step = max(1, _NUMBERS_AT_ONCE // max(numbers, 1))
+    step = max(1, _NUMBERS_AT_ONCE // numbers)
     return (slice(start, start + step) for start in range(0, n, step))
 
 
@@ -38,7 +38,7 @@ def _components_at(levels: Array, weights: Array) -> Indices:
     """For each level in [0, 1) the first component up to which the weights of its row add up to it, by bisection."""
     cumulative = np.cumsum(weights, axis=-1)
     cumulative /= cumulative[:, -1:]
-    size = weights.shape[-1]
+    size = weights.shape[1]
     below = np.zeros(levels.shape, dtype=np.intp)  # number of components below the level
     for power in reversed(range((size - 1).bit_length())):
         more = np.minimum(below + 2**power, size)
@@ -326,7 +326,7 @@ class GaussianMixture:
         size = self.means.shape[-1]
         parts = [part.reshape(-1, size) for part in (self.log_weights, self.means, self.variances)]
         flat = [values.reshape(-1) for values in given]
-        found = np.empty((parts[0].shape[0], *of_row))
+        found = np.empty((math.prod(self.shape), *of_row))
         for rows in _batches(found.shape[0], size):
             log_weights, means, variances = (part[rows] for part in parts)
             positive = np.maximum(variances, np.finfo(np.float64).tiny)

@@ -573,3 +573,11 @@ def test_the_evidence_alone_is_the_same(kernel):
     evidence = evidence_of(kernel, X, y)
     values = kernel.parameters.values
     assert evidence.value(values, 0.3) == pytest.approx(evidence(values, 0.3)[0], abs=1e-10)
+
+
+def test_a_posterior_has_the_prior_that_was_conditioned():
+    prior = ExactGP(SquaredExponential(), 0.1)
+    posterior = prior.condition([[0.0], [1.0]], [0.5, -0.5])
+    assert posterior.has_prior_of(prior)
+    assert not posterior.has_prior_of(ExactGP(prior.kernel, 0.2))
+    assert not posterior.has_prior_of(prior.with_kernel(SquaredExponential()))

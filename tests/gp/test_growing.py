@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -124,6 +126,19 @@ def test_one_of_several_gps_may_have_to_be_factored_anew():
     for gp, *moments in zip(after, means, variances, strict=True):
         assert gp.n == 11
         np.testing.assert_allclose(moments, gp.predict(X[2:3]), atol=1e-12)
+
+
+@pytest.mark.parametrize("way", ["compiled", "products"])
+def test_a_mean_that_overflows_names_the_kernel(way, monkeypatch):
+    if way == "products":
+        monkeypatch.setattr(FewColumns, "takes", lambda *_: False)
+    X, y, noise = rows(5)
+    gp = GrowingGP.of(PRIOR, X, y, noise)
+    endless = replace(gp, z=np.full(5, np.inf))
+    for gps in ([gp, endless], [endless]):
+        with pytest.raises(ValueError, match=r"SquaredExponential.* overflows at a row of X; rescale X"):
+            given_together(gps, X[:0], y[:0], np.empty((len(gps), 0)), X[:1])
+    assert np.isfinite(given_together([gp, gp], X[:0], y[:0], np.empty((2, 0)), X[:1])[1]).all()
 
 
 def test_the_evidence_of_many_single_rows_stays_exact():

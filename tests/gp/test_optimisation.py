@@ -282,3 +282,19 @@ def test_a_climb_asks_as_often_as_it_may_and_no_more(most):
     objective, asked = bowl(np.array([40.0, -30.0]), np.array([1.0, 1.0]))
     climb(objective, np.zeros(2), np.full((2, 2), [-50.0, 50.0]), np.eye(2), most, tolerance=1e-12)
     assert len(asked) == most
+
+
+@pytest.mark.parametrize(("max_evaluations", "stopped"), [(1, True), (2, True), (200, False)])
+def test_what_an_optimisation_gained_last_if_it_was_stopped(max_evaluations, stopped):
+    """In nats per row, over the best value before; of one that ended by itself, nothing is told."""
+    values = []
+
+    def objective(theta):
+        values.append(-float((theta[0] - 3.0) ** 2))
+        return values[-1], -2.0 * (theta - 3.0)
+
+    convergence, bounds = Convergence(), np.array([[-9.0, 9.0]])
+    maximise(objective, np.zeros(1), bounds, 10, max_evaluations, convergence=convergence)
+    assert convergence.runs == 1
+    assert convergence.unfinished == ([pytest.approx((values[-1] - values[-2]) / 10)] if stopped else [])
+    assert values == sorted(values)  # each step was a gain

@@ -84,6 +84,15 @@ def test_a_row_that_is_explained_already_is_refused():
         factor.extended(C[:, :1], C[:1, :1])
 
 
+def test_a_row_that_is_explained_but_for_rounding_is_refused_among_others():
+    factor = grown(np.eye(1), [1])
+    rounding = np.finfo(float).eps
+    with pytest.raises(NotPositiveDefiniteError, match="a 3 x 3 covariance matrix is not positive definite"):
+        factor.extended(np.array([[0.0, 1.0]]), np.diag([1.0, 1.0 + rounding]))
+    found, _, _ = factor.extended(np.array([[0.0, 1.0]]), np.diag([1.0, 1.0 + 20 * rounding]))
+    np.testing.assert_allclose(found.diagonal, [1.0, 1.0, np.sqrt(20 * rounding)])
+
+
 @pytest.mark.parametrize(("n", "m"), [(70, 1), (70, 3), (64, 2), (1, 1), (130, 70)])
 def test_a_factor_that_was_copied_without_room_grows_too(n, m):
     C = covariance(n + m)
@@ -102,6 +111,15 @@ def test_rows_that_follow_need_no_new_memory():
     assert longest._slabs[0] is factor._slabs[0]
     branch, _, _ = longer.extended(C[:8, 9:10], C[9:10, 9:10])
     assert branch._slabs[0] is not factor._slabs[0]
+
+
+def test_rows_that_need_another_slab_fill_the_last_one_first():
+    C = covariance(70)
+    factor = grown(C, [60])
+    longer, _, _ = factor.extended(C[:60, 60:], C[60:, 60:])
+    assert longer._slabs[0] is factor._slabs[0]
+    assert [slab.filled for slab in longer._slabs] == [64, 6]
+    np.testing.assert_allclose(longer.dense(), np.linalg.cholesky(C), atol=1e-10)
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 7, 64, 70])

@@ -111,6 +111,19 @@ def test_rows_that_repeat_known_ones_are_extended_by_a_jitter_of_their_own_scale
         first.extended(A, packed(A), 0.0, jitters=(0.0,))
 
 
+def test_with_jitter_the_extended_factor_is_that_of_the_whole_but_for_the_jitter():
+    """Whatever the attempts before it, with less, have left behind."""
+    x = np.r_[np.linspace(0, 1, 5), 2.0, 2.3, 0.25, 0.5]  # two that depend on each other, then two that are known
+    A = 9.0 * np.exp(-0.5 * np.subtract.outer(x, x) ** 2 / 0.2**2)
+    first = empty(5)
+    first.factor(packed(A[:5, :5]), 0.0)
+    L = first.extended(A[:5, 5:], packed(A[5:, 5:]), 0.0).array
+    off = L @ L.T - A
+    jitter = off.diagonal()[5:]
+    assert 1e-12 < jitter.min() <= jitter.max() < 1e-4
+    np.testing.assert_allclose(off, np.diag(np.r_[np.zeros(5), jitter]), atol=1e-12)
+
+
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda square: pickle.loads(pickle.dumps(square))])
 @pytest.mark.parametrize("n", [0, 1, 2, 9])
 def test_a_copy_works_in_memory_of_its_own(clone, n):

@@ -5,6 +5,7 @@ import pytest
 
 from spngp.kernels import SquaredExponential
 from spngp.network import Leaf, Split
+from spngp.network.conditioning import condition
 
 X = np.array([[-2.0], [-1.5], [-0.2], [0.3], [1.0]])
 y = np.array([0.5, 1.0, -1.0, 2.0, 0.1])
@@ -47,3 +48,34 @@ def test_rows_need_the_columns_that_are_cut():
             ask(X)
     with pytest.raises(ValueError, match=message):
         prior.condition(X, y)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_taken"),
+    [
+        ({}, {}, True),
+        ({"n": 4}, {}, False),  # another row has come
+        ({"doubted": 1}, {}, False),
+        ({}, {"doubted": 1}, False),
+        ({"doubted": 1}, {"doubted": 1}, False),
+        ({"missing": 2}, {"missing": 2}, True),
+        ({}, {"missing": 2}, False),
+        ({"leaf": Leaf(SquaredExponential(0.8), noise_variance=0.1)}, {}, False),
+    ],
+)
+def test_an_earlier_posterior_is_taken_if_it_is_the_same(before, now, is_taken):
+    """Whether it is or not, the result is that of conditioning anew."""
+
+    def given(n=5, doubted=None, missing=None, leaf=LEAF, known=None):
+        Y, noise = y[:n, np.newaxis].copy(), np.full((n, 1), np.nan)
+        if doubted is not None:
+            noise[doubted] = 2.0
+        if missing is not None:
+            Y[missing] = np.nan
+        return condition(Split(0, [9.0], [leaf, leaf]), X[:n], Y, own_noise=noise, known=known)
+
+    earlier = given(**before)
+    found, expected = given(known=earlier, **now), given(**now)
+    assert (found.children[0] is earlier.children[0]) == is_taken
+    assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(found.predict_dist(X).mean, expected.predict_dist(X).mean, rtol=1e-12)

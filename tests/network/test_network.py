@@ -30,6 +30,7 @@ def leaf(output=0, **kwargs):
         (lambda: Split(0, [1.0], None), "children of Split must be a list of nodes, got None"),
         (lambda: Sum([leaf(), leaf()], weights=[0.5]), "one value per child"),
         (lambda: Sum([leaf(), leaf()], weights=[-0.5, 1.5]), r"finite and >= 0, got \[-0.5, 1.5\]"),
+        (lambda: Sum([leaf(), leaf()], weights=[np.nan, 1.0]), r"finite and >= 0, got \[nan, 1.0\]"),
         (lambda: Sum([leaf(), leaf()], weights=[0.5, 0.6]), r"sum to 1, got \[0.5, 0.6\] with sum 1.1"),
         (lambda: Sum([leaf(), leaf()], weights=["a", "b"]), "weights of Sum must be numeric"),
         (lambda: Sum([leaf(0), leaf(1)]), r"same outputs: child 0 models \[0\], child 1 models \[1\]: Leaf"),
@@ -52,12 +53,11 @@ def test_construction_names_what_is_wrong(build, message):
         build()
 
 
-@pytest.mark.parametrize("at", [0.0, 5.0, 7.0])
-def test_a_child_that_cuts_outside_its_part_is_refused_at_any_depth(at):
-    inner = Sum([Product([Split(1, [3.0], [Split(0, [at], [leaf()] * 2), leaf()])]), leaf()])
-    with pytest.raises(
-        ValueError, match=rf"child 1 of Split\(axis=0, at=\[0.0, 5.0\]\) cuts axis 0 at {at:g}, outside"
-    ):
+@pytest.mark.parametrize(("cuts", "at"), [([0.0], 0), ([5.0], 5), ([7.0], 7), ([-1.0, 2.0], -1), ([2.0, 7.0], 7)])
+def test_a_child_that_cuts_outside_its_part_is_refused_at_any_depth(cuts, at):
+    parts = [leaf()] * (len(cuts) + 1)
+    inner = Sum([Product([Split(1, [3.0], [Split(0, cuts, parts), leaf()])]), leaf()])
+    with pytest.raises(ValueError, match=rf"child 1 of Split\(axis=0, at=\[0.0, 5.0\]\) cuts axis 0 at {at}, outside"):
         Split(0, [0.0, 5.0], [leaf(), inner, leaf()])
     Split(1, [2.0], [leaf(), inner])  # another axis: fits
 

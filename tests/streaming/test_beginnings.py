@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from naive_streams import Naive
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
+from spngp.streaming.freezing import freeze
+from spngp.streaming.starting import start
 
 KERNELS = [SquaredExponential([1.0, 1.0]), Matern(1.5, [1.5, 1.5])]
 SETTINGS = {"max_leaf_size": 30, "overlap": 1, "noise_shape": "gaussian", "random_state": 0}
@@ -53,3 +57,49 @@ def test_equal_rows_whose_known_variances_differ(hyperparameters):
     gone = np.sort(np.random.default_rng(3).choice(120, 40, replace=False))
     model.forget(rows=gone)
     assert_exact(model, X[:20] + 0.05)
+
+
+@pytest.mark.parametrize(("overlap", "sees"), [(0, False), (1, True)])
+def test_what_regions_of_a_fit_have(overlap, sees):
+    X, y = rows(90)
+    model = SPNGPRegressor(KERNELS, **SETTINGS | {"overlap": overlap, "hyperparameters": "fixed"}).fit(X, y)
+    living = start(model._learnt)
+    assert (living.arrived, living.n_learnt, living.since, living.events) == (0, 90, 0, ())
+    assert living.base.X.size == living.base.Y.size == 0  # rows are in the log alone
+    assert sorted(number for region in living.regions for number in region.numbers) == list(range(90))
+    assert [leaf for region in living.regions for leaf in (e.leaf for e in region.experts)] == list(living.where)
+    for region in living.regions:
+        assert (region.n_learnt, region.arrived) == (region.numbers.size, 0)
+        assert region.sees_beyond == sees
+        seen = region.reach.sees(region.box, living.log.W.values, living.base.scales)
+        assert region.n_wanted == seen.size - region.numbers.size == (region.numbers.size if sees else 0)
+        assert [scores.size for scores in region.surprises] == [0]
+
+
+def test_a_model_that_is_frozen_goes_on_where_it_was():
+    X, y = rows(130)
+    y_variance = np.linspace(0.0, 0.3, 25)
+    model = SPNGPRegressor(KERNELS, **SETTINGS).fit(X[:90], y[:90])
+    model.partial_fit(X[90:105], y[90:105]).partial_fit(X[105:], y[105:], y_variance=y_variance).forget(rows=[3, 95])
+    before = model._learnt
+    frozen = freeze(before)
+    after = start(frozen)
+    for name in ("first_later", "n_learnt", "arrived", "since", "log_prior", "tiling", "tied_noise", "doubts"):
+        assert getattr(after, name) == getattr(before, name)
+    assert after.first_later == 90
+    assert after.events == before.events
+    assert after.log_evidence == pytest.approx(before.log_evidence, rel=1e-10)
+    for name in ("numbers", "X", "Y", "W", "Z", "noise", "known"):
+        np.testing.assert_allclose(getattr(after.log, name).values, getattr(before.log, name).values, rtol=1e-12)
+    assert after.log.n_ever == before.log.n_ever == 130
+    for one, other in zip(after.regions, before.regions, strict=True):
+        assert (one.box, one.reach) == (other.box, other.reach)
+        assert (one.n_learnt, one.arrived, one.n_wanted) == (other.n_learnt, other.arrived, other.n_wanted)
+        np.testing.assert_array_equal(one.numbers, other.numbers)
+        np.testing.assert_array_equal(one.noise, other.noise)
+        np.testing.assert_array_equal(one.surprises[0], other.surprises[0])
+        for a, b in zip(one.experts, other.experts, strict=True):
+            assert (a.output, a.label, a.tied_noise) == (b.output, b.label, b.tied_noise)
+            assert a.log_evidence == pytest.approx(b.log_evidence, rel=1e-10)
+    assert frozen.n_fitted == 89
+    assert start(replace(frozen, n_fitted=128)).first_later == 130  # if no row that is left came later

@@ -67,10 +67,11 @@ def test_one_that_is_too_large_is_given_up():
     assert one.content is None
 
 
-def test_cells_that_are_gone_take_no_room():
+@pytest.mark.parametrize("n_gone", [1, 2, 3, 20])
+def test_cells_that_are_gone_take_no_room(n_gone):
     size = cell().nbytes
     memory = FactorMemory(3 * size)
-    for _ in range(20):
+    for _ in range(n_gone):
         memory.keep(cell())  # nobody else holds it
     cells = [cell() for _ in range(3)]
     for one in cells:

@@ -23,6 +23,13 @@ NETWORKS = {
     "split": Split(0, [-0.5, 0.5], [experts(), Leaf(Linear()), experts()]),
     "alternatives": Sum([Split(0, [0.0], [experts(), experts()]), Split(1, [0.2], [experts(), experts()])], [0.9, 0.1]),
     "a child twice": Sum([SHARED, SHARED, Leaf(Linear())], [0.2, 0.3, 0.5]),
+    "a leaf below two sums": Sum([Sum([SHARED.children[0], Leaf(Matern(1.5))], [0.3, 0.7]), SHARED], [0.6, 0.4]),
+    "a leaf of no weight below two sums": Sum(
+        [Sum([SHARED.children[0], Leaf(kernel)], [0.0, 1.0]) for kernel in (Linear(), Matern(1.5))], [0.6, 0.4]
+    ),
+    "a leaf below two products": Sum(
+        [Product([SHARED.children[0], Leaf(kernel, output=1)]) for kernel in (Linear(), Matern(1.5))], [0.6, 0.4]
+    ),
     "outputs": Split(1, [0.0], [Product([experts(0), experts(1)]), Product([experts(0), Leaf(Linear(), output=1)])]),
     "no weight": Sum([Leaf(SquaredExponential()), Leaf(Linear())], [1.0, 0.0]),
 }
@@ -58,6 +65,10 @@ def test_rows_reach_the_leaves_that_they_reach_in_the_network(prior):
     assert sorted(found) == [i for i in leaves if expected[i].size]
     for i, rows in found.items():
         np.testing.assert_array_equal(np.sort(rows), np.sort(expected[i]))
+    pair = index.route(X[[3, 11]])
+    assert {i: set(rows) for i, rows in pair.items()} == {
+        i: {at for at, row in enumerate((3, 11)) if row in found[i]} for i in found if {3, 11} & set(found[i])
+    }
     for row in range(len(X)):
         alone = index.route(X[row : row + 1])
         assert sorted(alone) == [i for i in leaves if row in expected[i]]
@@ -101,6 +112,30 @@ def test_an_evidence_out_of_all_proportion_keeps_the_weights():
     np.testing.assert_allclose([weights[0], weights[1]], [given[0], given[1]], rtol=1e-12)
     nothing = index.log_evidences({0: -np.inf, 1: -np.inf})
     assert nothing[index.root] == -np.inf
+
+
+def test_the_evidence_of_a_child_of_no_weight_does_not_matter():
+    index = Index.of(NETWORKS["no weight"])
+    used, unused = index.entries[index.root].children
+    values = index.log_evidences({used: -1e4, unused: 5.0})
+    assert values[index.root] == -1e4
+    assert index.log_path_weights([used, unused], values) == {used: 0.0, unused: -np.inf}
+
+
+def test_parts_that_stand_in_many_places_are_passed_once():
+    """Of sums over the same child twice, sixty deep, there are 10¹⁸ ways to the leaf."""
+    prior = Leaf(Linear())
+    for _ in range(60):
+        prior = Sum([prior, prior], [0.3, 0.7])
+    index = Index.of(prior)
+    assert len(index.entries) == 61
+    assert index.leaves() == [0]
+    assert index.route(np.zeros((1, 1))).keys() == index.route(np.zeros((3, 1))).keys() == {0}
+    values = index.log_evidences({0: -3.0})
+    np.testing.assert_allclose(values, -3.0)
+    np.testing.assert_allclose(index.updated(values, {0: -5.0}), -5.0)
+    assert index.log_path_weights([0], values)[0] == pytest.approx(0.0, abs=1e-12)
+    assert index.tops(Box.EVERYWHERE, [0]) == [index.root]
 
 
 def test_a_part_is_replaced_and_all_else_stays():

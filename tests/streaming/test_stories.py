@@ -106,6 +106,20 @@ def test_the_most_probable_story_is_told(name):
         assert found is None
 
 
+def hard_to_tell(n, seed):
+    """A function that has changed somewhat, with twice the noise: stories differ by little."""
+    rng = np.random.default_rng([seed, 1])
+    changed, shift = int(rng.integers(3, n // 2 + 1)), float(rng.uniform(0.8, 2.5))
+    return rows(n, changed, shift, noise=float(rng.choice([0.35, 0.4, 0.45])), seed=seed)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(36, 42), (36, 68), (36, 72), (36, 76), (36, 79), (72, 43)])
+def test_the_most_probable_story_is_told_where_it_is_hard_to_tell(n, seed):
+    given = hard_to_tell(n, seed)
+    (best, since), other = told(given)
+    assert ageing._new_since(SimpleNamespace(prior=PRIOR), given) == (since if best > other + 4.0 else None)
+
+
 def test_of_one_row_nothing_is_told():
     assert ageing._new_since(SimpleNamespace(prior=PRIOR), rows(1)) is None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -9,6 +11,10 @@ from scipy.special import ndtr
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
 from spngp.network import Leaf, Sum
+from spngp.noise import NoiseShape
+from spngp.streaming import updating
+from spngp.streaming.living import ShapeCell, Shaped
+from spngp.streaming.starting import start
 
 FIXED = {"hyperparameters": "fixed", "noise_variance": 0.04, "overlap": 0, "random_state": 0}
 
@@ -24,8 +30,8 @@ def test_each_output_is_judged_by_the_mixture_given_the_rows_before_it(batch):
     kernels = [SquaredExponential(0.3), Matern(1.5, 2.0)]
     X, y = series(42)
     model = SPNGPRegressor(kernels, max_leaf_size=100, outliers="trust", **FIXED).fit(X[:30], y[:30])
-    for start in range(30, 42, batch):
-        model.partial_fit(X[start : start + batch], y[start : start + batch])
+    for first in range(30, 42, batch):
+        model.partial_fit(X[first : first + batch], y[first : first + batch])
     living = model._learnt
     units, prior = living.base.units, Sum([Leaf(kernel, 0.04) for kernel in kernels])
     W, Z = units.inputs.apply(X), units.outputs.apply(y[:, np.newaxis])[:, 0]
@@ -46,6 +52,55 @@ def test_known_variances_make_outputs_less_surprising():
         given = gp.condition(W[:i], Z[:i]).predict_dist(W[i : i + 1], latent=True)
         expected.append(ndtr((Z[i] - given.mean[0]) / np.sqrt(given.var[0] + 0.04 + known)))
     np.testing.assert_allclose(living.regions[0].surprises[0], expected, rtol=1e-9)
+
+
+def streaming():
+    X, y = series(30)
+    return SPNGPRegressor(SquaredExponential(0.5), max_leaf_size=100, outliers="trust", **FIXED).fit(X, y)
+
+
+def test_noise_of_any_shape_says_how_surprising_an_output_is():
+    model = streaming()
+    living = start(model._learnt)
+    shape = NoiseShape((0.7, 0.3), (0.5, 4.0))
+    living = replace(living, shape=ShapeCell(Shaped((shape,), 30, 0)))
+    X, y = series(3, seed=1)
+    after, _ = updating.add(living, X, y[:, np.newaxis], variances=np.array([[0.0], [0.0], [0.3]]))
+    units, gp = living.base.units, Leaf(SquaredExponential(0.5), 0.04)
+    W, Z = after.log.W.values, after.log.Z.values[:, 0]
+    for i, known, found in zip(range(30, 33), (0.0, 0.0, 0.3), after.regions[0].surprises[0], strict=True):
+        given = gp.condition(W[:i], Z[:i]).predict_dist(W[i : i + 1], latent=True)
+        variances = given.var[0] + known / units.outputs.scale[0] ** 2 + 0.04 * np.array(shape.factors)
+        assert found == pytest.approx(np.array(shape.weights) @ ndtr((Z[i] - given.mean[0]) / np.sqrt(variances)))
+
+
+def test_no_output_is_beyond_all_surprise():
+    model = streaming().partial_fit([[1.0], [1.1]], [900.0, -900.0])
+    np.testing.assert_allclose(model._learnt.regions[0].surprises[0], [1.0 - 1e-12, 1e-12], rtol=1e-9)
+    model = streaming().partial_fit([[1.0]], [np.nan])
+    assert model._learnt.regions[0].surprises[0].size == 0  # nor is one that is missing a surprise
+
+
+def test_a_region_remembers_its_last_64_surprises():
+    X, y = series(100, seed=1)
+    before, _ = updating.add(start(streaming()._learnt), X[:40], y[:40, np.newaxis])
+    after, _ = updating.add(before, X[40:], y[40:, np.newaxis])
+    (first,), (last,) = (living.regions[0].surprises for living in (before, after))
+    assert (first.size, last.size) == (40, 64)
+    np.testing.assert_array_equal(last[:4], first[-4:])
+    assert (before.regions[0].arrived, after.regions[0].arrived) == (40, 100)
+
+
+def test_only_outputs_that_are_there_are_surprises():
+    X, y = series(40)
+    Y = np.column_stack([y, -y])
+    model = SPNGPRegressor(SquaredExponential(0.5), max_leaf_size=100, outliers="trust", **FIXED).fit(X[:30], Y[:30])
+    both, without = start(model._learnt), Y[30:].copy()
+    without[3:6, 1] = np.nan
+    full, lacking = (updating.add(both, X[30:], given)[0].regions[0].surprises for given in (Y[30:], without))
+    np.testing.assert_allclose(lacking[0], full[0], rtol=1e-12)
+    assert (full[1].size, lacking[1].size) == (10, 7)
+    np.testing.assert_allclose(lacking[1][:3], full[1][:3], rtol=1e-12)
 
 
 def test_verdicts_in_one_region_leave_those_in_another():

@@ -258,9 +258,8 @@ class GrowingFactor:
             Q, R = np.linalg.qr(np.concatenate([A[start:stop, start:stop], V[start:stop]], axis=1).T, mode="complete")
             signs = np.where(R.diagonal() < 0, -1.0, 1.0)
             A[start:stop, start:stop] = (R[:width] * signs[:, np.newaxis]).T
-            if stop < n:
-                turned = np.concatenate([A[stop:, start:stop], V[stop:]], axis=1) @ Q
-                A[stop:, start:stop], V[stop:] = turned[:, :width] * signs, turned[:, width:]
+            turned = np.concatenate([A[stop:, start:stop], V[stop:]], axis=1) @ Q
+            A[stop:, start:stop], V[stop:] = turned[:, :width] * signs, turned[:, width:]
         return GrowingFactor.of(A)
 
 

@@ -254,11 +254,11 @@ def _reach(
     every = living.log.numbers.values
     if 0.0 < old.reach.squared < np.inf:
         reach, count, sight = among(known_to_be_seen(living, old))
-        if count >= wanted and reach.squared < old.reach.squared:
+        if reach.squared < old.reach.squared:
             whole = (living.log.n_observed == living.log.n).all()  # rows that lack an output are not known to its GPs
             return reach, count, sight if whole else None
         farther = _FARTHER * old.reach.squared
         reach, count, sight = among(every[nearby(box, living.log.W.values, scales, farther)])
-        if count >= wanted and reach.squared < farther:
+        if reach.squared < farther:
             return reach, count, sight
     return among(every)

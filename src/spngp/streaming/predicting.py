@@ -34,7 +34,7 @@ def components(living: Living, X: Array, n_jobs: int | None = None) -> Component
         experts.append(expert)
         columns.append(k)
         noise.append((variance * float(outputs.scale[k]) ** 2, shape_of(k, variance)))
-    found: list[tuple[Array, Array]] = [(W[:0, 0], W[:0, 0])] * len(leaves)
+    found: dict[int, tuple[Array, Array]] = {}
 
     def predict(group: tuple[int, int, bool]) -> None:
         i, k, sees = group

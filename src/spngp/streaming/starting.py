@@ -227,6 +227,7 @@ def _with_gps_of(living: Living, learnt: Learnt, context: NearestContext | None)
     own = [cast("Leaf", item.node) for item in place(learnt.own) if not item.children]
     seeing = [cast("Leaf", item.node) for item in place(learnt.seeing) if not item.children]
     leaves = sorted(living.index.leaves())  # places in the order of the prior's
+    places = {leaf: j for j, leaf in enumerate(leaves)}
     evidences = {leaf: node.gp.log_evidence for leaf, node in zip(leaves, own, strict=True)}
     pruned = len(seeing) != len(own)
     Z = living.log.Z.values
@@ -234,8 +235,7 @@ def _with_gps_of(living: Living, learnt: Learnt, context: NearestContext | None)
     for region in living.regions:
         experts = []
         for expert in region.experts:
-            j = leaves.index(expert.leaf) if len(leaves) < 64 else int(np.searchsorted(leaves, expert.leaf))
-            seen = None if pruned else seeing[j].gp
+            seen = None if pruned else seeing[places[expert.leaf]].gp
             known: Conditioned | None = None
             if seen is not None and seen.has_factor and seen.n_context and seen.n_own:
                 beyond = _context_numbers(living, region, context)

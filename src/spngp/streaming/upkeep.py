@@ -53,7 +53,7 @@ FALSE_ALARMS = 1e-3  # probability of an alarm in a window, if nothing has chang
 _HAVE_DRIFTED = "have drifted"
 DRIFT = "the last"  # how the reason of an alarm begins
 _MOST_DRIFTING, _FEWEST_DRIFTING = 0.25, 4  # share and number of regions that drift before everything is learnt again
-_MOST_REGIONS = 4.0  # times as many as rows call for
+_MOST_REGIONS = 8.0  # for each region's worth of rows: four times as many as rows call for
 _MOST_CONTEXT = 2.0  # times as many as when the reach was set
 _FEWEST_FOR_UNITS = 32  # rows that must have come before units are looked at
 _FARTHEST_MIDDLE = 3.0  # median of later rows, in the units of learning, that still fits them
@@ -107,7 +107,7 @@ def _reason_for_all(living: Living, n_came: int, plan: Callable[[], Plan]) -> st
         return f"{living.arrived} rows have come since it was learnt from {n_learnt}"
     if living.arrived >= n:
         return f"all {n} rows have come since it was learnt"
-    if len(living.regions) > _MOST_REGIONS * max(2.0 * n / block, 2.0) and living.arrived >= n_learnt:
+    if len(living.regions) > _MOST_REGIONS * n / block and living.arrived >= n_learnt:
         return f"{len(living.regions)} regions are too many for {n} rows"
     drifted = {event.box for event in _alarms(living)} if _has_new_alarm(living, n_came) else set()
     if len(drifted) >= max(_FEWEST_DRIFTING, _MOST_DRIFTING * len(living.regions)):
