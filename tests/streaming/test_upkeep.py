@@ -13,7 +13,6 @@ import spngp
 from naive_streams import Naive
 from spngp import SPNGPRegressor
 from spngp.kernels import SquaredExponential
-from spngp.learning.defaults import overlap as default_overlap
 from spngp.streaming import upkeep, whole
 from spngp.streaming.upkeep import FALSE_ALARMS, WINDOW
 
@@ -65,20 +64,6 @@ def test_regions_that_grow_are_learnt_again_and_cut():
     assert max(record["rows"] for record in model.regions_) <= 30
     low, high = model.predict_dist(GRID).interval(0.99)
     assert ((low < np.sin(2 * GRID[:, 0])) & (np.sin(2 * GRID[:, 0]) < high)).all()
-
-
-@pytest.mark.parametrize("overlap", [None, 1.5])
-def test_parts_of_a_region_see_as_many_rows_as_leaves_of_their_size(overlap):
-    settings = {"max_leaf_size": 30, "hyperparameters": "fixed", "noise_variance": 0.01, "random_state": 0}
-    model = SPNGPRegressor(SquaredExponential(0.7), overlap=overlap, **settings).fit(*series(480))
-    assert {record["rows"] for record in model.regions_} == {30}
-    model.partial_fit([[0.0]], [0.0])
-    assert kinds(model) == ["cut"]
-    parts = [record for record in model.regions_ if record["rows"] < 30]
-    assert sorted(record["rows"] for record in parts) == [15, 16]
-    for record in parts:
-        expected = default_overlap(481, record["rows"], 30) if overlap is None else overlap
-        assert record["context_rows"] == round(expected * record["rows"])
 
 
 def test_all_other_regions_stay_untouched():

@@ -58,17 +58,17 @@ def learn_region_again(living: Living, i: int, plan: Plan, reason: str, recent: 
     region = living.regions[i]
     if plan.hyperparameters in ("fixed", "tied"):  # nothing of its own to learn
         region = replace(region, n_learnt=region.numbers.size, arrived=0)
-        return see_less(_with_region(living, i, region), i, plan)
+        return see_less(_with_region(living, i, region), i)
     whole = Region(Box.EVERYWHERE, np.arange(region.numbers.size))
     return _replaced(living, i, whole, plan, announced(living, "region", reason, region.box), recent)
 
 
-def see_less(living: Living, i: int, plan: Plan) -> Living:
+def see_less(living: Living, i: int) -> Living:
     """The region with a reach that gives it as many context rows as a fit would."""
     region = living.regions[i]
     if isinstance(region.reach, Margin):
         return living
-    reach, n_context, sight = _reach(living, region.box, region.numbers, region, plan)
+    reach, n_context, sight = _reach(living, region.box, region.numbers, region)
     if reach == region.reach:
         return living
     region = replace(
@@ -107,7 +107,7 @@ def _replaced(living: Living, i: int, root: Region, plan: Plan, events: tuple[Ev
             index = index.replaced(top, network if outputs == network.outputs else network.children[outputs[0]])
         new = range(len(living.index.entries), len(index.entries))
         leaves = [leaf for leaf in new if not index.entries[leaf].children]
-    first, *others = _parts(living, old, index, leaves, plan)
+    first, *others = _parts(living, old, index, leaves)
     # the first part takes the place of the region, others follow at the end: all other regions stay where they are
     regions = living.regions.with_items({i: first}).followed_by(others)
     changed = [i, *range(len(living.regions), len(regions))]
@@ -192,7 +192,7 @@ def _with_curvatures(living: Living, plan: Plan) -> Living:
     return replace(living, curvatures=curvatures)
 
 
-def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int], plan: Plan) -> tuple[LivingRegion, ...]:
+def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int]) -> tuple[LivingRegion, ...]:
     """The regions of new leaves, with the own rows of the region that was cut."""
     entries = index.entries
     boxes: dict[Box, list[int]] = {}
@@ -207,7 +207,7 @@ def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int], p
             node = cast("Leaf", entries[leaf].node)
             tied = (node.output, node.noise_variance) in living.tied_noise
             experts.append(LivingExpert(leaf, node.output, node.label, node.gp, tied))
-        reach, n_context, sight = _reach(living, box, numbers, old, plan)
+        reach, n_context, sight = _reach(living, box, numbers, old)
         counts = (numbers.size, 0, n_context)
         surprises = old.surprises if len(boxes) == 1 else no_surprises(living.n_outputs)
         parts.append(LivingRegion(box, reach, numbers, tuple(experts), old.noise, *counts, surprises, sight))
@@ -226,17 +226,12 @@ def _with_noise(living: Living, changed: list[int]) -> Living:
     return living
 
 
-def _reach(
-    living: Living, box: Box, numbers: Indices, old: LivingRegion, plan: Plan
-) -> tuple[Reach | Margin, int, Sight | None]:
+def _reach(living: Living, box: Box, numbers: Indices, old: LivingRegion) -> tuple[Reach | Margin, int, Sight | None]:
     """How far a box must see for as many context rows as a fit would give it, their number, and all that it sees.
-
-    A fit cuts all regions to about one size, and its default overlap is one for all. Here some have just been cut and
-    others are about to be, so the default is that of leaves of each region's own size.
 
     ``old`` is a region that the box is in, or the same: what it sees has all rows within its reach of the box.
     """
-    overlap, scales = plan.overlap_of(living.log.n, max(numbers.size, 1)), living.base.scales
+    overlap, scales = living.base.overlap, living.base.scales
     if isinstance(overlap, np.ndarray) or isinstance(old.reach, Margin):
         return old.reach, 0, None
     wanted = min(round(overlap * numbers.size), int(overlap * living.base.block_size))

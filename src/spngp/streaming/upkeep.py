@@ -186,7 +186,7 @@ def _look_after_region(living: Living, i: int, learner: Learner) -> Living:
     if region.arrived >= GROWTH * max(region.n_learnt, 2):
         reason = f"{region.arrived} rows have come since it was learnt from {region.n_learnt}"
         return learn_region_again(living, i, learner.plan(), reason)
-    return see_less(living, i, learner.plan()) if _sees_too_much(region) else living
+    return see_less(living, i) if _sees_too_much(region) else living
 
 
 def _sees_too_much(region: LivingRegion) -> bool:
