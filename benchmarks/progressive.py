@@ -7,9 +7,10 @@
 - kin40k: 10,000 training rows of Kin40K from nothing; at powers of two, RMSE and NLPD on its test rows of the model
   that has come about, and of a batch fit of the same rows.
 - drift: noise that triples, or a function that changes, halfway through a stream; coverage of 95 % intervals, RMSE and
-  NLPD over the last quarter, with and without a sliding window; leaves of 100 rows. Functions: one that changes
-  everywhere and differently, two that are shifted (in two inputs and in three), one with a new bump in a corner, one
-  with a new step in a quarter of the space, one with a new step in half of the space of four inputs.
+  NLPD over the last quarter, with and without a sliding window, and of a model that forgets nothing, a batch fit of all
+  rows before it (without a window rows count less where later ones contradict them); leaves of 100 rows. Functions:
+  one that changes everywhere and differently, two that are shifted (in two inputs and in three), one with a new bump in
+  a corner, one with a new step in a quarter of the space, one with a new step in half of the space of four inputs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -119,6 +121,9 @@ FUNCTIONS: dict[str, tuple[int, Callable[[Array, bool], float]]] = {
 }
 
 
+DRIFTING: dict[str, Any] = {"max_leaf_size": 100, "overlap": 1, "random_state": 0}
+
+
 def drifting(n: int, name: str, kind: str, seed: int) -> Iterator[tuple[Array, float]]:
     """Rows whose noise triples halfway, or whose function becomes another one, or that stay as they are."""
     rng = np.random.default_rng(seed)
@@ -131,7 +136,7 @@ def drifting(n: int, name: str, kind: str, seed: int) -> Iterator[tuple[Array, f
 
 def streamed(n: int, name: str, kind: str, kept: int | None, seed: int) -> list[float | int]:
     """Coverage, RMSE and NLPD over the last quarter, events and CPU milliseconds a row of one stream."""
-    model = SPNGPRegressor(max_leaf_size=100, overlap=1, random_state=0)
+    model = SPNGPRegressor(**DRIFTING)
     inside, squares, losses = [], [], []
     start = time.process_time()
     for i, (x, y) in enumerate(drifting(n, name, kind, seed)):
@@ -149,6 +154,17 @@ def streamed(n: int, name: str, kind: str, kept: int | None, seed: int) -> list[
     return [*found, len(model.events_), took]
 
 
+def at_once(n: int, name: str, kind: str, seed: int) -> list[float | int | str]:
+    """The same of a model that forgets nothing: fitted to the first three quarters at once, and never updated."""
+    X, y = (np.array(part) for part in zip(*drifting(n, name, kind, seed), strict=True))
+    start, first = time.process_time(), 3 * n // 4
+    model = SPNGPRegressor(**DRIFTING).fit(X[:first], y[:first])
+    took, mixture = 1e3 * (time.process_time() - start) / n, model.predict_dist(X[first:])
+    low, high = mixture.interval(0.95)
+    held = float(np.mean((low <= y[first:]) & (y[first:] <= high)))
+    return [held, metrics.rmse(mixture, y[first:]), metrics.nlpd(mixture, y[first:]), "", took]
+
+
 def drift(n: int, n_seeds: int, functions: list[str], kinds: list[str]) -> None:
     window = min(2000, n // 4)
     print(f"\nDrift halfway, {n} rows; the last quarter\n")
@@ -159,6 +175,8 @@ def drift(n: int, n_seeds: int, functions: list[str], kinds: list[str]) -> None:
             for kept in (None, window):
                 for seed in range(n_seeds):
                     print_row([name, kind, kept or "none", seed, *streamed(n, name, kind, kept, seed)])
+            for seed in range(n_seeds):
+                print_row([name, kind, "at once", seed, *at_once(n, name, kind, seed)])
 
 
 def main() -> None:
