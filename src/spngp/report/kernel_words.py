@@ -21,7 +21,7 @@ _MEANINGS = {
     "Linear": "straight lines",
     "Polynomial": "polynomials",
     "Constant": "the same value everywhere",
-    "RandomSlopes": "straight lines, other ones for other levels",
+    "RandomSlopes": "a straight line for each level",
     "Step": "two levels",
 }
 
@@ -68,9 +68,21 @@ def parameter_table(group: Group, columns: list[Column], spans: dict[int, float]
     >>> group = Group("a", 1, 1.0, values[0], values, identities, 0, values[0])
     >>> parameter_table(group, [Column("time", "number", (0,), unit="ms")], {0: 50.0}, "g")["rows"]
     [['size', '±3\xa0g', ''], ['time: alike within', '2\xa0ms', 'no effect']]
+
+    Of straight lines, what a column has is a slope:
+
+    >>> group = Group("RandomSlopes + Linear", 1, 1.0, values[0], values, identities, 0, values[0])
+    >>> parameter_table(group, [Column("time", "number", (0,), unit="ms")], {0: 50.0}, "g")["rows"][1][1]
+    'slope ±1.5\xa0g/ms'
     """
     cells: dict[str, dict[str, str]] = {}
     parts = list(dict.fromkeys(_part(identity) for identity in group.identities))
+    lines = {part for part, kind in zip(parts, group.label.split(" + "), strict=False) if kind == "RandomSlopes"}
+    sizes = {
+        _part(identity): math.sqrt(value.middle)
+        for identity, value in zip(group.identities, group.parameters, strict=True)
+        if identity["role"] == "variance"
+    }
     for identity, value in zip(group.identities, group.parameters, strict=True):
         told = _size(identity, value, unit)
         if told is not None:
@@ -89,7 +101,10 @@ def parameter_table(group: Group, columns: list[Column], spans: dict[int, float]
                 found = [(identity, value) for identity, value in scales if identity["role"] == role]
                 if found:
                     title = f"{column.name}: {'alike within' if role == 'length_scale' else 'repeats every'}"
-                    cells.setdefault(title, {})[part] = _reach(column, found, spans, role)
+                    told_reach = _reach(column, found, spans, role)
+                    if part in lines and column.kind != "category" and told_reach != "no effect":
+                        told_reach = _slope(sizes[part] / found[0][1].middle, _unit(column), unit)
+                    cells.setdefault(title, {})[part] = told_reach
     left = len(whole) - _SHOWN
     rows = [[name, *(row.get(part, "") for part in parts)] for name, row in cells.items()]
     return {"parts": parts, "rows": rows, "left": [left] if left > 0 else []}
@@ -128,6 +143,12 @@ def _reach(column: Column, found: list[tuple[dict[str, Any], Range]], spans: dic
         value = Range(value.low, value.middle, math.inf)
         return f"{with_unit(number3(value.low), _unit(column))} or more"
     return with_unit(value.text(number3), _unit(column))
+
+
+def _slope(size: float, of_column: str, of_output: str) -> str:
+    """A slope with its unit, as far as units are known."""
+    unit = f"{of_output or 'units'}/{of_column}" if of_column else f"{of_output}/unit" if of_output else ""
+    return f"slope ±{with_unit(number3(size), unit)}"
 
 
 def _unit(column: Column) -> str:
