@@ -55,6 +55,31 @@ def test_a_peak_that_inputs_tell_of_is_no_error():
     assert not errors_in(START, changed(sound, peak, [6.0] * 6)).any()
 
 
+def test_of_equal_rows_that_are_merged_nothing_is_known():
+    sound = block(30)
+    repeated = Block(np.repeat(sound.X, 70, axis=0), np.repeat(sound.y, 70))
+    assert not errors_in(START, changed(repeated, [3], [6.0])).any()
+
+
+@pytest.mark.parametrize("scale", [0.2, 5.0])
+def test_of_few_rows_the_scale_of_outputs_does_not_matter(scale):
+    sound = block(80)
+    found = changed(Block(sound.X, scale * sound.y), [5], [6.0 * scale])
+    assert np.flatnonzero(errors_in(START, found)).tolist() == [5]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.003])
+def test_errors_among_outputs_with_hardly_any_noise_are_in_doubt(noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (1100, 2))
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] ** 2 + noise * rng.standard_normal(1100)
+    rows, wrong = rng.choice(800, 8, replace=False), y[:800].copy()
+    wrong[rows] += 6.0 * y.std() * rng.choice([-1.0, 1.0], 8)
+    model = SPNGPRegressor(max_leaf_size=200, random_state=0).fit(X[:800], wrong)
+    assert set(model.outliers_[:, 0]) == set(rows)
+    assert metrics.rmse(model.predict_dist(X[800:]), y[800:]) < 0.002 + 1.2 * noise
+
+
 def test_a_few_errors_do_not_become_structure():
     """Without setting aside, a short part explained them: one was found, and RMSE was 0.47."""
     rng = np.random.default_rng(3)

@@ -13,7 +13,7 @@ from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
 
-_FEW_ROWS = 100
+FEW_ROWS = 100
 _TINY = float(np.finfo(float).tiny)
 _TOO_LITTLE = 0.01  # nats: where all is noise, a row misleads the others only about how much of it there is
 
@@ -46,7 +46,7 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
     kept = np.ones(own, dtype=bool)
     found: list[int] = []
     squares: list[float] = []
-    few = among is None and own <= _FEW_ROWS
+    few = among is None and own <= FEW_ROWS
     if few:
         limit = float(student.isf(norm.sf(limit), own - 1))
 

@@ -74,6 +74,7 @@ def judge(
     learn_again: LearnAgain | None = None,
     variances: KnownVariances | None = None,
     among: Mask | None = None,
+    suspects: Mask | None = None,
     known: Node | None = None,
 ) -> Judged:
     """Find outputs in doubt: those that the other rows of their region contradict.
@@ -94,6 +95,8 @@ def judge(
         In the shape of Y, what is known of the noise of outputs.
     among : ndarray of bool, optional
         In the shape of Y, the outputs that may come into doubt; all by default.
+    suspects : ndarray of bool, optional
+        In the shape of Y, outputs that the prior was learnt without because they look like errors.
     known : Node, optional
         An earlier posterior of own rows. Leaves that still have the same rows, none of them in doubt, are taken from
         it instead of being computed again.
@@ -111,7 +114,7 @@ def judge(
             n_jobs=n_jobs,
             keep=conditioning.no_factors,
         )
-        found = outliers(own, X, sound, n_jobs, near=in_doubt, among=among)
+        found = outliers(own, X, sound, n_jobs, near=in_doubt, among=among, suspects=suspects)
         if found is None:
             break
         own_noise = found if own_noise is None else np.where(np.isnan(found), own_noise, found)

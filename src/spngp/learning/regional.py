@@ -88,6 +88,7 @@ def learn_regions(
     sound = without_doubted(Z, own_noise)
     if trusted is None and doubts and tied.sets_aside:
         trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan)
+    aside = None if trusted is None else np.isnan(trusted) & ~np.isnan(sound)
     learnt_from = sound if trusted is None else trusted
     experts = learn_experts(tied, W, learnt_from, curvatures, plan, rng, convergence, progress, part=part)
     if not doubts:
@@ -97,18 +98,21 @@ def learn_regions(
 
     def without(outputs: Array, in_doubt: Mask) -> Node:
         nonlocal tied, experts, learnt_from
-        before, learnt_from = (learnt_from, experts), outputs
+        before, learnt_from = (learnt_from, experts), outputs if aside is None else np.where(aside, np.nan, outputs)
         if not part:
-            tied = learn_again(tied, W, outputs, in_doubt, plan)
+            tied = learn_again(tied, W, learnt_from, in_doubt, plan)
         elif again:
             tied = replace(tied, gps=again[min(len(rounds), len(again) - 1)].gps)
         rounds.append(tied)
-        experts = learn_experts(tied, W, outputs, curvatures, plan, rng, convergence, progress, before, part)
+        experts = learn_experts(tied, W, learnt_from, curvatures, plan, rng, convergence, progress, before, part)
         return prior_of(tied.regions, experts, plan)
 
     prior = prior_of(tied.regions, experts, plan)
-    judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances)
+    judged = judge(prior, W, Z, own_noise, plan.n_jobs, learn_again=without, variances=plan.variances, suspects=aside)
     sound = without_doubted(Z, judged.own_noise)
+    if aside is not None:  # what is not in doubt after all is learnt from like any other output
+        before = (learnt_from, experts)
+        experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, before, part)
     if again and plan.hyperparameters == "tied":  # which all regions share, those without outputs in doubt as well
         tied = replace(tied, gps=again[-1].gps)
         experts = learn_experts(tied, W, sound, curvatures, plan, rng, convergence, progress, part=part)

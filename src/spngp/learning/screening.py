@@ -29,6 +29,7 @@ def outliers(
     n_jobs: int | None = None,
     near: Mask | None = None,
     among: Mask | None = None,
+    suspects: Mask | None = None,
 ) -> Array | None:
     """Noise variances for outputs that mislead the rest of their region, in the shape of Y; NaN for all other outputs.
 
@@ -48,6 +49,9 @@ def outliers(
     among : ndarray of bool, optional
         In the shape of Y, the outputs that were added after the fit; only these are judged. A region where too large a
         share of them would be outliers has none: its data have changed.
+    suspects : ndarray of bool, optional
+        In the shape of Y, outputs that the GPs were learnt without. In a region with hardly any noise, only these are
+        judged.
     """
     placed = place(own)
     log_weights, rows = log_path_weights(placed), route(placed, X)
@@ -71,11 +75,15 @@ def outliers(
         observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
         least_noise = _LEAST_NOISE * float(np.exp(leaf.gp.bounds[-1, 0]))
         fewest = _FEWEST_SCREENED if among is None else _FEWEST_BEFORE_LATER
-        if observed.size < fewest or leaf.noise_variance < least_noise:
+        if observed.size < fewest:
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # equal rows were merged: they have no residuals of their own
         later = None if among is None else among[observed, leaf.output]
+        if leaf.noise_variance < least_noise:
+            later = None if suspects is None else suspects[observed, leaf.output]
+            if later is None or not later.any():
+                return
         found, squares = misleading_rows(leaf.gp, DOUBTED if near is None else _DOUBTED_AGAIN, later)
         if among is not None:
             n_later = int(among[rows[i], leaf.output].sum())

@@ -14,7 +14,7 @@ from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
-from spngp.gp.leave_one_out import leave_one_out, misleading_rows
+from spngp.gp.leave_one_out import FEW_ROWS, leave_one_out, misleading_rows
 from spngp.gp.optimisation import Block
 from spngp.learning.blocks import observed
 from spngp.learning.plan import Plan
@@ -23,6 +23,7 @@ from spngp.structure import Region, leaf_regions
 
 _SEARCHES = 3  # one after the other: errors hide others
 _FAR = 10.0  # standard deviations from what the others predict, as the middle half of all residuals shows them
+_FAR_OF_FEW = 7.0  # the same of few rows, where Student's t makes it more
 
 
 def without_errors(start: ExactGP, blocks: Sequence[Block]) -> Sequence[Block]:
@@ -48,10 +49,15 @@ def errors_in(start: ExactGP, block: Block) -> Mask:
 
 def _misleading(start: ExactGP, block: Block) -> Indices:
     """Rows that mislead the others, far from them."""
+    none = np.zeros(0, dtype=np.intp)
     try:
         gp = block.given_to(start)
     except NotPositiveDefiniteError:
-        return np.zeros(0, dtype=np.intp)
+        return none
+    if gp.rows_seen_once.size < block.y.size:
+        return none  # equal rows were merged: they have no residuals of their own
+    if block.y.size <= FEW_ROWS:
+        return misleading_rows(gp, _FAR_OF_FEW)[0]
     residuals, variances = leave_one_out(gp, np.arange(block.y.size))
     spread = 1.4826 * float(np.median(np.abs(residuals) / np.sqrt(variances + gp.noise_variance)))
     return misleading_rows(gp, _FAR * spread)[0]

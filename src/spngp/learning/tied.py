@@ -94,14 +94,15 @@ def learn_tied(
         sampled = sample(regions, rng)
         for k in range(len(known)):
             all_blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
-            blocks = _sound(known[k].starts[0], all_blocks, plan, regions)
+            blocks = _sound(k, all_blocks, plan, regions)
             sets_aside |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
             if plan.searches and i == 1:
                 known[k] = in_sight(known[k])
             known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
-                judges = _sound(known[k].starts[0], _judges(X, Y, k, blocks, plan, copy.deepcopy(rng)), plan, regions)
+                judges = _judges(X, Y, k, all_blocks, plan, copy.deepcopy(rng))
+                judges = blocks if judges is all_blocks else _sound(k, judges, plan, regions)
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
             if blocks:
                 weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
@@ -115,10 +116,10 @@ def learn_tied(
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, sets_aside)
 
 
-def _sound(start: ExactGP, blocks: Sequence[Block], plan: Plan, regions: Region) -> Sequence[Block]:
+def _sound(k: int, blocks: Sequence[Block], plan: Plan, regions: Region) -> Sequence[Block]:
     """The blocks without gross errors, which are judged later; few rows are averaged over settings, which bear them."""
     sets_aside = plan.searches and plan.doubts_outliers and regions.rows.size > _AVERAGED
-    return without_errors(start, blocks) if sets_aside else blocks
+    return without_errors(plan.templates[k][0], blocks) if sets_aside else blocks
 
 
 def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> Tied:
