@@ -57,6 +57,11 @@ EXPLAINED: dict[str, str] = {
     "streaming/local.py, _LOOSE = (1.0, 2.0, 0.2): 2.0 → 3.0": _CHOICE,
     "streaming/rows.py, _FIRST_ROOM = 64  # rows that an array has room for at first: 64 → 65": _GROWS,
     "streaming/upkeep.py, RECENT = 32  # rows that a region which drifts may be learnt from alone: 32 → 33": _CHOICE,
+    "streaming/ageing.py, return since if best > otherwise + _CLEARLY else None: best > otherwise + _CLEARLY → best >= "
+    "otherwise + _CLEARLY": _EQUAL,
+    "streaming/local.py, _FARTHER = 4.0  # times the squared reach of a region: where rows for a part of it are looked for "
+    "next: 4.0 → 5.0": "the nearest rows are taken, wherever else was looked",
+    "streaming/shapes.py, n_rows = 0: 0 → 1": _CHOICE,
     "streaming/upkeep.py, if abs(shift) > farthest:: abs(shift) > farthest → abs(shift) >= farthest": _EQUAL,
     "streaming/upkeep.py, if not low <= squares <= high:: low <= squares <= high → low < squares <= high": _EQUAL,
     "network/induced.py, yield log_weight, root.with_children(trees, np.zeros(len(trees))): np.zeros(len(trees)) → "

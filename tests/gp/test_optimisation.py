@@ -168,6 +168,17 @@ def test_climbing_turns_back_where_the_covariance_is_indefinite():
     assert found[0] == pytest.approx(0.4, abs=1e-4)
 
 
+def test_after_an_indefinite_covariance_a_step_is_a_quarter_as_long():
+    visited = []
+
+    def objective(theta):
+        visited.append(float(theta[0]))
+        return indefinite_beyond(0.5)(theta)
+
+    climb(objective, np.array([0.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 3, 1e-12)
+    assert visited == [0.0, 1.5, 0.375]
+
+
 def test_climbing_stops_where_the_curvature_has_lost_a_direction():
     flat = np.array([[1.0, 0.0], [0.0, 0.0]])
     found = climb(lambda theta: (0.0, np.ones(2)), np.zeros(2), np.array([[-5.0, 5.0]] * 2), flat, 20, 1e-9)
