@@ -62,8 +62,8 @@ format: $(STAMP)
 # The lower bounds of pyproject.toml, held to the same tests.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --editable '.[all,skpro,dask,test]' --constraint constraints-oldest.txt
-	$(PIN) .venv-oldest/bin/python -m pytest -q $(WORKERS)
+	.venv-oldest/bin/python -m pip install --quiet --editable '.[all,skpro,dask,test]' pre-commit --constraint constraints-oldest.txt
+	$(PIN) .venv-oldest/bin/python -m pytest -q $(WORKERS) --doctest-ignore-import-errors
 
 # The C loops under AddressSanitizer and UndefinedBehaviorSanitizer, in a copy of the package; the first error ends a test.
 SANITIZED := build/sanitize

@@ -1,6 +1,7 @@
 """Every benchmark runs from its arguments to its last line, on few rows."""
 
 import importlib
+import importlib.util
 import multiprocessing
 import os
 import re
@@ -212,6 +213,8 @@ def test_a_benchmark_runs_at_toy_size(name, run, tmp_path):
     missing = [data for data in run.data if not datasets.status(datasets.find(data)).available]
     if missing:
         pytest.skip(f"needs {', '.join(missing)} in $SPNGP_DATA")
+    if "trump" in run.arguments and importlib.util.find_spec("river") is None:
+        pytest.skip("river is not installed")
     if name == "compiled" and _compiled.library is None:
         pytest.skip("there is no compiled library")
     process = multiprocessing.get_context("fork").Process(

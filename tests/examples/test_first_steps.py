@@ -12,8 +12,11 @@ import spngp
 ROOT = Path(__file__).parents[2]
 _LEAN = """
 import runpy, sys
-for extra in ("typer", "rich", "pyarrow", "matplotlib", "pandas", "polars"):
-    sys.modules[extra] = None  # importing it is an ImportError
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("typer", "rich", "pyarrow", "matplotlib", "pandas", "polars"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
