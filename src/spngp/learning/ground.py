@@ -49,7 +49,7 @@ def lay_ground(
 ) -> Ground:
     """Tied parameters, regions and curvatures from rows in the units of learning; NaN in ``sound`` is left out."""
     tied = learn_tied(W, sound, plan, rng, convergence, progress)
-    trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan) if tied.sets_aside else None
+    trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan) if tied.found_errors else None
     if trusted is not None:
         sound = trusted
     first: dict[Box, Cut] = {}

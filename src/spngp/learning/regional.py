@@ -86,7 +86,7 @@ def learn_regions(
         For a part, what tied parameters become in this way (:func:`tied_again`); the last stand for all that follow.
     """
     sound = without_doubted(Z, own_noise)
-    if trusted is None and doubts and tied.sets_aside:
+    if trusted is None and doubts and tied.found_errors:
         trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan)
     aside = None if trusted is None else np.isnan(trusted) & ~np.isnan(sound)
     learnt_from = sound if trusted is None else trusted

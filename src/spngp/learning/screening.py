@@ -79,12 +79,12 @@ def outliers(
             return
         if leaf.gp.rows_seen_once.size != observed.size:
             return  # equal rows were merged: they have no residuals of their own
-        later = None if among is None else among[observed, leaf.output]
+        candidates = None if among is None else among[observed, leaf.output]
         if leaf.noise_variance < least_noise:
-            later = None if suspects is None else suspects[observed, leaf.output]
-            if later is None or not later.any():
+            candidates = None if suspects is None else suspects[observed, leaf.output]
+            if candidates is None or not candidates.any():
                 return
-        found, squares = misleading_rows(leaf.gp, DOUBTED if near is None else _DOUBTED_AGAIN, later)
+        found, squares = misleading_rows(leaf.gp, DOUBTED if near is None else _DOUBTED_AGAIN, candidates)
         if among is not None:
             n_later = int(among[rows[i], leaf.output].sum())
             n_doubted = n_later - int(among[observed, leaf.output].sum()) + found.size

@@ -1,7 +1,8 @@
-"""Outputs that are set aside while tied parameters are learnt: gross errors, as a GP sees them that has learnt nothing.
+"""Outputs that parameters are learnt without at first, because they look like gross errors; they are judged later.
 
 Parameters that are learnt from a few gross errors explain them: a part that is short along many inputs takes the place
-of the noise, and nothing is in doubt any more. Where training starts, the parameters know of no output.
+of the noise, and nothing is in doubt any more. To tied parameters errors are shown by the GP where training starts,
+which knows of no output; to experts, and to cuts where the noise changes, by the tied GPs.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class Tied:
         Length-scales of that metric.
     sampled : list of ndarray
         Rows that the parameters were last learnt from, region by region.
-    sets_aside : bool
-        Whether outputs that look like gross errors were set aside when parameters were learnt.
+    found_errors : bool
+        Whether some outputs looked like gross errors, and parameters were learnt without them.
     """
 
     starts: list[list[ExactGP]]
@@ -73,7 +73,7 @@ class Tied:
     regions: Region
     scales: Array
     sampled: list[Indices]
-    sets_aside: bool = False
+    found_errors: bool = False
 
 
 def learn_tied(
@@ -85,7 +85,7 @@ def learn_tied(
     regions = plan.strategy(scales).regions(X, rng)
     plan = _against_short(plan, regions, X.shape[1])
     sampled: list[Indices] = []
-    sets_aside = False
+    found_errors = False
     left: dict[int, list[Finding]] = {}
     weights = [np.ones(len(own.gps)) for own in known]
     stages = _stages(plan, regions)
@@ -95,7 +95,7 @@ def learn_tied(
         for k in range(len(known)):
             all_blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
             blocks = _sound(k, all_blocks, plan, regions)
-            sets_aside |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
+            found_errors |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
             if plan.searches and i == 1:
                 known[k] = in_sight(known[k])
             known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
@@ -113,7 +113,7 @@ def learn_tied(
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
-    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, sets_aside)
+    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, found_errors)
 
 
 def _sound(k: int, blocks: Sequence[Block], plan: Plan, regions: Region) -> Sequence[Block]:
