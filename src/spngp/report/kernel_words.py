@@ -77,7 +77,7 @@ def parameter_table(group: Group, columns: list[Column], spans: dict[int, float]
     """
     cells: dict[str, dict[str, str]] = {}
     parts = list(dict.fromkeys(_part(identity) for identity in group.identities))
-    lines = {part for part, kind in zip(parts, group.label.split(" + "), strict=False) if kind == "RandomSlopes"}
+    straight = {part for part, kind in zip(parts, group.label.split(" + "), strict=False) if kind == "RandomSlopes"}
     sizes = {
         _part(identity): math.sqrt(value.middle)
         for identity, value in zip(group.identities, group.parameters, strict=True)
@@ -102,7 +102,7 @@ def parameter_table(group: Group, columns: list[Column], spans: dict[int, float]
                 if found:
                     title = f"{column.name}: {'alike within' if role == 'length_scale' else 'repeats every'}"
                     told_reach = _reach(column, found, spans, role)
-                    if part in lines and column.kind != "category" and told_reach != "no effect":
+                    if part in straight and column.kind != "category" and told_reach != "no effect":
                         told_reach = _slope(sizes[part] / found[0][1].middle, _unit(column), unit)
                     cells.setdefault(title, {})[part] = told_reach
     left = len(whole) - _SHOWN
