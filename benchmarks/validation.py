@@ -74,7 +74,12 @@ def judged(name: str, choice: str, seed: int) -> tuple[float, float, float, floa
 def main() -> None:
     parser = reporting.parser(__doc__)
     parser.add_argument("--sets", type=reporting.names, default=list(SETS))
-    parser.add_argument("--choices", type=reporting.names, default=[name for name in CHOICES if name not in FLOORS], help=", ".join(CHOICES))
+    parser.add_argument(
+        "--choices",
+        type=reporting.names,
+        default=[name for name in CHOICES if name not in FLOORS],
+        help=", ".join(CHOICES),
+    )
     parser.add_argument("--splits", type=int, default=2)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -19,13 +19,28 @@ class Naive:
         self.regions = {region.box: region for region in living.regions}
 
     def noise(self, leaf, rows, own):
-        usual = leaf.gp.noise_variance
-        tied = (leaf.output, usual) in self.living.tied_noise
+        usual = leaf.gp.noise_variance * self.factors(leaf, self.W[rows])
+        tied = (leaf.output, leaf.gp.noise_variance) in self.living.tied_noise and leaf.gp.noise_profile is None
         stamped = self.living.log.noise.values[rows, leaf.output]
-        noise = np.where(own | tied | (usual == 0.0), usual, stamped)
+        noise = np.where(own | tied | (leaf.gp.noise_variance == 0.0), usual, stamped)
         doubts = [self.living.doubts.get((int(self.numbers[i]), leaf.output), 0.0) for i in rows]
         known = self.living.log.known
         return np.maximum(noise, doubts) + (0.0 if known is None else known.values[rows, leaf.output])
+
+    def factors(self, leaf, W):
+        """How the noise of a leaf changes with the inputs, bump by bump."""
+        profile = leaf.gp.noise_profile
+        if profile is None:
+            return np.ones(len(W))
+        found = []
+        for w in W:
+            g = profile.constant
+            for axis, centre, length, height in zip(
+                profile.axes, profile.centres, profile.length_scales, profile.coefficients, strict=True
+            ):
+                g += height * np.exp(-((w[axis] - centre) ** 2) / (2 * length**2))
+            found.append(min(max(np.exp(g), profile.least), profile.most))
+        return np.array(found)
 
     def observed(self, leaf, inside):
         return np.flatnonzero(inside & ~np.isnan(self.Z[:, leaf.output]))
@@ -75,7 +90,8 @@ class Naive:
             C = kernel.gram(self.W[rows]) + np.diag(self.noise(leaf, rows, own[rows]))
             k = kernel.covariances(self.W[rows], x[np.newaxis])[:, 0]
             mean, variance = k @ np.linalg.solve(C, self.Z[rows, leaf.output]), variance - k @ np.linalg.solve(C, k)
-        return leaf.output, weight, mean, variance + leaf.gp.noise_variance
+        noise = leaf.gp.noise_variance * self.factors(leaf, x[np.newaxis])[0]
+        return leaf.output, weight, mean, variance + noise
 
     def moments(self, X):
         """Mean and variance of a new observation with Gaussian noise, (n, p), in the units of the user."""

@@ -28,6 +28,9 @@ class NoiseShape:
     ----------
     weights, factors : tuple of float
         Probability and variance of each part.
+    surprises : bool
+        Whether the last part is one of surprises. Where the noise of a GP changes with the inputs, other parts change
+        with it, but a surprise is never smaller than where the noise is usual.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class NoiseShape:
 
     weights: tuple[float, ...] = (1.0,)
     factors: tuple[float, ...] = (1.0,)
+    surprises: bool = False
 
     @staticmethod
     def scaled(weights: ArrayLike, factors: ArrayLike) -> NoiseShape:
@@ -66,15 +70,28 @@ class NoiseShape:
         --------
         >>> from spngp.noise import GAUSSIAN
         >>> GAUSSIAN.with_surprises(0.01, 100.0)
-        NoiseShape(weights=(0.99, 0.01), factors=(1.0, 100.0))
+        NoiseShape(weights=(0.99, 0.01), factors=(1.0, 100.0), surprises=True)
         """
         weights = tuple((1.0 - probability) * weight for weight in self.weights)
-        return NoiseShape((*weights, probability), (*self.factors, factor))
+        return NoiseShape((*weights, probability), (*self.factors, factor), surprises=True)
 
-    def sample(self, size: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Independent draws."""
+    def variances(self, noise: Array, usual: float) -> Array:
+        """Variance of each part, (n, parts), where that of the noise is ``noise``, (n,), and usually ``usual``."""
+        found = noise[:, np.newaxis] * np.array(self.factors)
+        if self.surprises:
+            found[:, -1] = np.maximum(noise, usual) * self.factors[-1]
+        return found
+
+    def variance_at(self, noise: Array, usual: float) -> Array:
+        """Variance of all parts together, (n,)."""
+        return np.asarray(self.variances(noise, usual) @ np.array(self.weights))
+
+    def sample(self, noise: Array, usual: float, n_samples: int, rng: np.random.Generator) -> Array:
+        """Independent draws, (n, n_samples), where the variance of the noise is ``noise`` and usually ``usual``."""
+        size = (noise.size, n_samples)
         part = rng.choice(len(self.weights), size, p=self.weights)
-        return np.sqrt(np.array(self.factors))[part] * rng.standard_normal(size)
+        stds = np.sqrt(self.variances(noise, usual))
+        return np.take_along_axis(stds, part, axis=1) * rng.standard_normal(size)
 
 
 GAUSSIAN = NoiseShape()

@@ -36,7 +36,7 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 6; }
+EXPORTED int64_t version(void) { return 7; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
@@ -550,18 +550,19 @@ EXPORTED void invert(const struct lapack *lapack, double *A, int64_t n, int64_t 
 }
 
 /* Evidence of evidence.py in one call, for a sum of kernels. A is n x n; work is n * m + n * (n - 1) doubles for each part.
- * results: y'(C^-1)y, log|C|, half the trace of C^-1 - alpha alpha', and for each part the sums of the pullback with
- * C^-1 - alpha alpha'. caps: for each part those of its features, or null. Returns 0, or another number if C is not
- * positive definite: then nothing is to be read. */
+ * C has variance + noise on its diagonal, or with factors variance + noise * factors[i]. results: y'(C^-1)y, log|C|, half
+ * the trace of C^-1 - alpha alpha', the same with each of its terms times its factor, and for each part the sums of the
+ * pullback with C^-1 - alpha alpha'. caps: for each part those of its features, or null. Returns 0, or another number if C
+ * is not positive definite: then nothing is to be read. */
 FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_t whole, int64_t n, int64_t m,
                                              int64_t n_parts, const int64_t *formulas, const double *X,
                                              const double *scales, const double *log_variances, const double *y,
-                                             double *A, double *alpha, double *work, double *results, double diagonal,
-                                             const double *caps)
+                                             double *A, double *alpha, double *work, double *results, double variance,
+                                             double noise, const double *factors, const double *caps)
 {
     const int64_t n_pairs = n * (n - 1) / 2, per_part = n * m + 2 * n_pairs;
     int size = (int)n, info, one = 1;
-    double minus_one = -1.0, quadratic = 0.0, log_determinant = 0.0, trace = 0.0;
+    double minus_one = -1.0, quadratic = 0.0, log_determinant = 0.0, trace = 0.0, by_noise = 0.0;
     for (int64_t part = 0; part < n_parts; part++) {
         const enum formula formula = (enum formula)formulas[part];
         double *features = work + part * per_part, *value = features + n * m;
@@ -575,7 +576,7 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
                     caps ? caps + part * m : NULL);
     }
     for (int64_t i = 0; i < n; i++)
-        A[i * n + i] = diagonal;
+        A[i * n + i] = variance + (factors ? noise * factors[i] : noise);
     lapack->potrf("L", &size, A, &size, &info);
     if (info || !isfinite(A[n * n - 1]))
         return 1;
@@ -588,15 +589,18 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
     lapack->trsv("L", "T", "N", &size, A, &size, alpha, &one);
     invert(lapack, A, n, n, whole);
     lapack->syr("L", &size, &minus_one, alpha, &one, A, &size);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         trace += 0.5 * A[i * n + i];
+        by_noise += 0.5 * A[i * n + i] * (factors ? factors[i] : 1.0);
+    }
     results[0] = quadratic;
     results[1] = log_determinant;
     results[2] = trace;
+    results[3] = by_noise;
     for (int64_t part = 0; part < n_parts; part++) {
         const double *features = work + part * per_part, *value = features + n * m;
         const double *slope = formulas[part] == SQUARED_EXPONENTIAL ? value : value + n_pairs;
-        sums_of_pairs(results + 3 + part * (m + 1), features, n, m, A, 1, value, slope,
+        sums_of_pairs(results + 4 + part * (m + 1), features, n, m, A, 1, value, slope,
                       caps ? caps + part * m : NULL);
     }
     return 0;

@@ -149,7 +149,7 @@ def explain(
     for leaf, box, weight in _reached(learnt, x, output):
         low, high = box.corners(x.shape[1])
         mean, variance = leaf.predict(x)
-        std = float(np.sqrt(variance[0] + leaf.noise_variance * leaf.noise_shape.variance))
+        std = float(np.sqrt(variance[0] + leaf.noise_shape.variance_at(leaf.noise_at(x), leaf.noise_variance)[0]))
         corners = tuple(low.tolist()), tuple(high.tolist())
         sizes = leaf.gp.n_own, leaf.gp.n_context
         experts.append(ExpertShare(weight, leaf.label, *corners, *sizes, float(mean[0]), std))
@@ -200,7 +200,8 @@ def _weights(learnt: Learnt, leaf: Leaf, x: Array) -> Array:
     precision = np.ones(y.size)
     if learnt.own_noise is not None:
         noise = learnt.own_noise[:, leaf.output]
-        precision = np.where(noise > leaf.gp.noise_variance, leaf.gp.noise_variance / noise, 1.0)
+        usual = leaf.gp.noise_at(inputs)
+        precision = np.where(noise > usual, usual / noise, 1.0)
     precision[np.isnan(y)] = 0.0
     numbers = np.unique(np.concatenate([inputs, seen]), axis=0, return_inverse=True)[1].reshape(-1)
     of_row, of_seen = numbers[: y.size], numbers[y.size :]

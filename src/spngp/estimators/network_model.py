@@ -156,7 +156,7 @@ class NetworkModel(Regressor):
         """
         now = self._snapshot()
         shapes = now.noise_shapes_
-        variance = now._average(X, lambda leaf, rows: leaf.noise_variance * shapes[leaf.output].variance)
+        variance = now._average(X, lambda leaf, rows: leaf.noise_at(rows) * shapes[leaf.output].variance)
         return now._shaped(np.sqrt(variance))
 
     def predict_kernel_weights(self, X: Any) -> Array:

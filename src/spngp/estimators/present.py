@@ -164,6 +164,7 @@ def region_records(
                 "identities": [asdict(identity) for identity in table.identities],
                 "steps": [{"input": step.axis, "at": step.at} for step in steps_of(leaf.kernel)],
                 "noise_std": noise_std(leaf, shapes),
+                "noise_varies": leaf.gp.noise_profile is not None,
                 "log_evidence": leaf.log_evidence,
                 "weight": weight,
             }

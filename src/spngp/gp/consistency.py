@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from spngp._support.consistency import must, must_be_finite, must_be_positive, must_have_shape
 from spngp.gp.exact import ExactGP
+from spngp.gp.noise_profile import NoiseProfile
 from spngp.gp.row_weights import Repeats
+
+_LARGEST_LOG = 600.0  # of a factor of the noise: that and its inverse are floats
 
 
 def check_repeats(repeats: Repeats) -> None:
@@ -46,6 +51,7 @@ def check_gp(gp: ExactGP) -> None:
         must_be_positive(gp._variances, "known variances of outputs", ">= 0")
     if n:
         gp.kernel.check_inputs(gp._X.shape[1])
+        _check_profile(gp, gp._X.shape[1])
 
 
 def check_inputs_of(gps: Iterable[ExactGP], n_inputs: int) -> None:
@@ -54,3 +60,29 @@ def check_inputs_of(gps: Iterable[ExactGP], n_inputs: int) -> None:
         n_rows, n_columns = gp.shape_of_rows
         must(n_columns == n_inputs or not n_rows, "a GP must have the inputs of its model", n_columns)
         gp.kernel.check_inputs(n_inputs)
+        _check_profile(gp, n_inputs)
+
+
+def _check_profile(gp: ExactGP, n_inputs: int) -> None:
+    if gp.noise_profile is not None:
+        most = int(gp.noise_profile.axes.max(initial=-1))
+        must(most < n_inputs, f"a noise profile must be along one of {n_inputs} inputs", most)
+
+
+def check_noise_profile(profile: NoiseProfile) -> None:
+    """Raise an error unless every bump has an input, a place, a width and a height."""
+    m = profile.axes.size
+    for of_bumps, what in (
+        (profile.axes, "axes"),
+        (profile.centres, "centres"),
+        (profile.length_scales, "length-scales"),
+        (profile.coefficients, "coefficients"),
+    ):
+        must_have_shape(of_bumps, (m,), f"{what} of a noise profile")
+        must_be_finite(of_bumps, f"{what} of a noise profile")
+    must_be_positive(profile.axes, "axes of a noise profile", ">= 0")
+    must_be_positive(profile.length_scales, "length-scales of a noise profile")
+    must_be_finite([profile.constant, profile.least, profile.most], "constant and limits of a noise profile")
+    must_be_positive([profile.least, profile.most - profile.least], "limits of a noise profile")
+    reached = abs(profile.constant) + float(np.abs(profile.coefficients).sum())
+    must(reached < _LARGEST_LOG, f"log factors of a noise profile must be less than {_LARGEST_LOG:g}", reached)

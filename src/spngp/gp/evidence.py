@@ -17,6 +17,7 @@ from spngp._linalg.lapack import LAPACK, pointer
 from spngp._linalg.scratch import empty
 from spngp._linalg.square import INVERTED_WHOLE, Square
 from spngp._support.types import Array
+from spngp.gp.noise_profile import NoiseProfile
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Kernel
 from spngp.kernels.compiled_sum import CompiledSum, compiled_sum
@@ -51,10 +52,20 @@ class Evidence:
     known : KnownVariances, optional
         Known variance v of each output, added to the noise, and the share u of a row that it counts as:
         C = K + diag((noise + v)/u), and each share adds log u^(−½) (2π(noise + v))^((1−u)/2).
+    profile : NoiseProfile, optional
+        How the noise changes with the inputs: at row i, ``noise`` is the noise variance times its factor there.
     """
 
-    def __init__(self, kernel: Kernel, X: Array, y: Array, known: KnownVariances | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Array,
+        y: Array,
+        known: KnownVariances | None = None,
+        profile: NoiseProfile | None = None,
+    ) -> None:
         n = y.size
+        self._factors = 1.0 if profile is None else profile.factors(X)
         known = known or KnownVariances()
         self._y, self._variances = y, 0.0 if known.variances is None else known.variances
         self._shares = known.shares
@@ -84,9 +95,10 @@ class Evidence:
         # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
         by_kernel = -self._kernel.pullback(self._pairs, g_diagonal)
         if self._shares is not None:
-            missing = 0.5 * (1.0 - self._shares) / (noise_variance + self._variances)
-            return value, by_kernel, noise_variance * float((missing - g_diagonal / self._shares).sum())
-        return value, by_kernel, -noise_variance * trace
+            missing = 0.5 * (1.0 - self._shares) / (noise_variance * self._factors + self._variances)
+            by_row = self._factors * (missing - g_diagonal / self._shares)
+            return value, by_kernel, noise_variance * float(by_row.sum())
+        return value, by_kernel, -noise_variance * float(np.add.reduce(self._factors * g_diagonal))
 
     def value(self, values: Array, noise_variance: float) -> float:
         """Log evidence alone; the square then holds L and alpha L⁻¹y."""
@@ -94,7 +106,7 @@ class Evidence:
         gram = self._kernel.gram(values)
         if gram.pairs is not self._unpacks:  # bound once: most kernels write into the same vector at every call
             self._unpacks, self._unpack = gram.pairs, square.bound_unpack(gram.pairs)
-        whole = noise_variance + self._variances
+        whole = noise_variance * self._factors + self._variances
         square.factor(gram, whole if self._shares is None else whole / self._shares, self._unpack)
         alpha[:] = self._y
         self._solve()
@@ -117,24 +129,28 @@ class CompiledEvidence:
     """
 
     @staticmethod
-    def of(kernel: Kernel, X: Array, y: Array) -> CompiledEvidence | None:
+    def of(kernel: Kernel, X: Array, y: Array, profile: NoiseProfile | None = None) -> CompiledEvidence | None:
         """None if there is no library, or if it does not know the kernel."""
         parts = compiled_sum(kernel, X.shape[1])
-        return None if parts is None or y.size < 2 else CompiledEvidence(kernel, parts, X, y)
+        return None if parts is None or y.size < 2 else CompiledEvidence(kernel, parts, X, y, profile)
 
-    def __init__(self, kernel: Kernel, parts: CompiledSum, X: Array, y: Array) -> None:
+    def __init__(
+        self, kernel: Kernel, parts: CompiledSum, X: Array, y: Array, profile: NoiseProfile | None = None
+    ) -> None:
         assert compiled.library is not None
         n, m = X.shape
         n_parts = parts.numbers.size
-        self._rows, self._parts = (kernel, X, y), parts
+        self._rows, self._parts = (kernel, X, y, None, profile), parts
         self._fallback: Evidence | None = None
         self._constant = -0.5 * n * LOG_2PI
         self._X, self._y = np.asfortranarray(X - centre(X)), np.ascontiguousarray(y)
         self._scales, self._log_variances = np.empty((n_parts, m)), np.empty(n_parts)
         self._caps = np.empty((n_parts, m)) if parts.levels else None
         self._caps_at = None if self._caps is None else pointer(self._caps)
-        self._results = np.empty(3 + n_parts * (m + 1))
-        self._sums = self._results[3:].reshape(n_parts, m + 1)
+        self._factors = None if profile is None else profile.factors(X)
+        self._factors_at = None if self._factors is None else pointer(self._factors)
+        self._results = np.empty(4 + n_parts * (m + 1))
+        self._sums = self._results[4:].reshape(n_parts, m + 1)
         self._work = (empty(n, n), np.empty(n), empty(n_parts * (n * m + n * (n - 1))))
         arrays = (parts.numbers, self._X, self._scales, self._log_variances, self._y, *self._work, self._results)
         addresses = [pointer(cast(Array, array)) for array in arrays]
@@ -149,11 +165,12 @@ class CompiledEvidence:
         np.log(variances, out=self._log_variances)
         if self._caps is not None:
             self._caps[:] = caps(parts.levels, self._scales)
-        failed = self._evaluate(float(np.add.reduce(variances)) + noise_variance, self._caps_at)
+        variance = float(np.add.reduce(variances))
+        failed = self._evaluate(variance, noise_variance, self._factors_at, self._caps_at)
         results = self._results.tolist()
         if failed or not all(map(math.isfinite, results)):
             return self._uncompiled(values, noise_variance)
-        quadratic, log_determinant, trace = results[:3]
+        quadratic, log_determinant, trace, trace_by_noise = results[:4]
         value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
         # u_ij = Σ_k (φ_ik − φ_jk)² and dφ_k / d log ℓ_k = −φ_k; a length-scale for all inputs gathers their sums
         by_inputs = 2.0 * parts.slope_factors * self._sums[:, 1:]
@@ -161,7 +178,7 @@ class CompiledEvidence:
             np.float64, copy=False
         )
         gradient[parts.variances] = -(self._sums[:, 0] + variances * trace)
-        return value, gradient, -noise_variance * trace
+        return value, gradient, -noise_variance * trace_by_noise
 
     def value(self, values: Array, noise_variance: float) -> float:
         """Log evidence alone, which is not compiled."""
@@ -174,11 +191,13 @@ class CompiledEvidence:
         return self._fallback
 
 
-def evidence_of(kernel: Kernel, X: Array, y: Array, known: KnownVariances | None = None) -> LogEvidence:
+def evidence_of(
+    kernel: Kernel, X: Array, y: Array, known: KnownVariances | None = None, profile: NoiseProfile | None = None
+) -> LogEvidence:
     """:class:`CompiledEvidence` if the library knows the kernel and all noise is learnt, else :class:`Evidence`."""
     if known is not None:
-        return Evidence(kernel, X, y, known)
-    return CompiledEvidence.of(kernel, X, y) or Evidence(kernel, X, y)
+        return Evidence(kernel, X, y, known, profile)
+    return CompiledEvidence.of(kernel, X, y, profile) or Evidence(kernel, X, y, None, profile)
 
 
 def out_of_range(y: Array, L: Square, log_determinant: float) -> Exception:

@@ -19,6 +19,7 @@ from spngp._support.checks import as_count, as_floats, as_generator
 from spngp._support.types import Array, Indices, RandomState
 from spngp._support.wording import counted
 from spngp.gp.evidence import LOG_2PI, out_of_range
+from spngp.gp.noise_profile import NoiseProfile
 from spngp.gp.prior import Prior, overflow_is_checked
 from spngp.gp.row_weights import KnownVariances, Repeats, check_weights, joined, merge, weights_of_both
 from spngp.gp.square_root import square_root
@@ -31,12 +32,7 @@ _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, la
 class ExactGP(Prior):
     """A Gaussian process with Gaussian noise, conditioned on any number of rows; without rows, the prior. Immutable.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Covariance function of the latent function; its mean is zero.
-    noise_variance : float or Parameter
-        Variance of the noise, learnt unless fixed; 0 means none.
+    Parameters are those of :class:`Prior`.
 
     Attributes
     ----------
@@ -110,22 +106,24 @@ class ExactGP(Prior):
     def with_theta(self, theta: Array) -> ExactGP:
         """The prior with the free parameters set to exp(theta)."""
         theta = as_floats(theta, "theta")
-        split = self.kernel.parameters.n_free
-        if theta.shape != (split + self._noise.n_free,):
-            raise ValueError(f"theta must have shape ({split + self._noise.n_free},), got {theta.shape}")
-        gp = object.__new__(ExactGP)
-        gp.__dict__.update(self.__dict__)
-        gp._forget()
-        gp.kernel = self.kernel.with_theta(theta[:split])
-        gp._noise = self._noise.with_theta(theta[split:])
-        return gp
+        split, n = self.kernel.parameters.n_free, self.kernel.parameters.n_free + self._noise.n_free
+        if theta.shape != (n,):
+            raise ValueError(f"theta must have shape ({n},), got {theta.shape}")
+        return self._with(kernel=self.kernel.with_theta(theta[:split]), _noise=self._noise.with_theta(theta[split:]))
 
     def with_kernel(self, kernel: Kernel) -> ExactGP:
         """The prior with another kernel and the same noise, its bounds included."""
+        return self._with(kernel=kernel)
+
+    def with_noise_profile(self, profile: NoiseProfile | None) -> ExactGP:
+        """The prior with noise that changes with the inputs, or with the same noise everywhere."""
+        return self._with(noise_profile=profile)
+
+    def _with(self, **attributes: Any) -> ExactGP:
         gp = object.__new__(ExactGP)
         gp.__dict__.update(self.__dict__)
         gp._forget()
-        gp.kernel = kernel
+        gp.__dict__.update(attributes)
         return gp
 
     def condition(
@@ -148,13 +146,13 @@ class ExactGP(Prior):
         the whole factor, and one factorisation serves both. Without ``keep_factor`` it takes O(n) memory instead of
         O(n²): means cost the same, but variances, samples and further rows begin with the factorisation, in O(n³).
 
-        The noise of a row of weight w has the variance noise_variance / w; all weights are one by default. ``known``
+        The noise of a row of weight w has the variance noise_at(row) / w; all weights are one by default. ``known``
         are variances of outputs that are added to it, and shares of rows that single rows count as.
         """
         X, y = self._checked(X, y, "X", "y")
+        if X_context is None and y_context is not None:
+            raise ValueError("y_context needs X_context, got None")
         if X_context is None:
-            if y_context is not None:
-                raise ValueError("y_context needs X_context, got None")
             X_context, y_context = X[:0], y[:0]
         else:
             X_context, y_context = self._checked(X_context, y_context, "X_context", "y_context")
@@ -200,7 +198,7 @@ class ExactGP(Prior):
         old_X = self._X if self._y.size else X[:0]
         own_X, own_y = np.vstack([old_X[:own], X]), np.concatenate([self._y[:own], y])
         gp.n_own = self.n_own + n_new
-        uneven = known.variances is not None or self._variances is not None
+        uneven = known.variances is not None or self._variances is not None or self.noise_profile is not None
         merges = gp.n_own > _MERGED_ABOVE and self.noise_variance > 0 and not uneven
         if merges or weights is not None or known.shares is not None or self._repeats is not None:
             rows = self._repeats or Repeats.of(np.ones(own))
@@ -234,7 +232,7 @@ class ExactGP(Prior):
 
     def _noise_per_row(self) -> Array:
         """Variance of the noise of every row of the matrix."""
-        per_row, own = np.full(self._y.size, self.noise_variance), self._n_first
+        per_row, own = self.noise_at(self._X), self._n_first
         if self._repeats is not None:
             per_row[:own] /= self._repeats.counts
         if self._context_weights is not None:
@@ -303,7 +301,7 @@ class ExactGP(Prior):
                     L.solve(cross)
                     variance[batch] -= np.einsum("ij,ij->j", cross, cross)
                 np.maximum(variance, 0.0, out=variance)
-        return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_variance, X)
+        return self._finite(mean, X), self._finite(variance if latent else variance + self.noise_at(X), X)
 
     def joint(self, X: Any, latent: bool = False) -> tuple[Array, Array]:
         """Mean and covariance matrix over the rows, of new observations or of the latent function (eq. 2–3)."""
@@ -316,7 +314,7 @@ class ExactGP(Prior):
                 self._present_factor().solve(cross)
                 covariance -= cross.T @ cross
         if not latent:
-            np.einsum("ii->i", covariance)[:] += self.noise_variance
+            np.einsum("ii->i", covariance)[:] += self.noise_at(X)
         return self._finite(mean, X), self._finite(covariance, X)
 
     @property

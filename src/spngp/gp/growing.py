@@ -216,10 +216,10 @@ class GrowingGP:
         order = np.concatenate([own, context])
         gp._X, gp._y, gp._alpha = self.X[order], self.y[order], self.alpha()[order]
         gp.n_own, gp._jitter, gp._L = own.size, self.jitter, None
-        variance = self.prior.noise_variance
+        variance = self.prior.noise_at(gp._X)
         noise, known = (self.noise, None) if apart is None else apart
         gp._variances = None if known is None else known[order]
-        weights = variance / noise[order] if variance > 0 else np.ones(order.size)
+        weights = variance / noise[order] if self.prior.noise_variance > 0 else np.ones(order.size)
         own_weights, context_weights = weights[: own.size], weights[own.size :]
         gp._repeats = None if (own_weights == 1.0).all() else Repeats.of(own_weights)
         gp._context_weights = None if (context_weights == 1.0).all() else context_weights

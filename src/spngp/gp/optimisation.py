@@ -92,7 +92,7 @@ class LeafEvidence:
         table = gp.kernel.parameters
         self._values = np.append(table.values, gp._noise.values)
         self._free = np.flatnonzero(np.append(table.free, gp._noise.free))
-        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y, known)
+        self._gp, self._evidence = gp, evidence_of(gp.kernel, X, y, known, gp.noise_profile)
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Log evidence and gradient."""

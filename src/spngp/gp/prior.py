@@ -9,6 +9,7 @@ import numpy as np
 from spngp._support.checks import as_outputs
 from spngp._support.types import Array
 from spngp.gp.evidence import evidence_of
+from spngp.gp.noise_profile import NoiseProfile
 from spngp.kernels import Kernel, Parameter
 from spngp.kernels.parameter import Identity, ParameterTable, declare
 
@@ -30,12 +31,13 @@ class Prior:
     """
 
     kernel: Kernel
+    noise_profile: NoiseProfile | None  # how the noise changes with the inputs; None if it does not
     _noise: ParameterTable
 
     def __init__(self, kernel: Kernel, noise_variance: float | Parameter = 0.1) -> None:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernel must be a spngp kernel, got {kernel!r}")
-        self.kernel = kernel
+        self.kernel, self.noise_profile = kernel, None
         self._noise, _ = declare(
             "a leaf",
             {"noise_variance": noise_variance},
@@ -47,6 +49,12 @@ class Prior:
     def noise_variance(self) -> float:
         """Variance of the noise."""
         return float(self._noise.values[0])
+
+    def noise_at(self, X: Array) -> Array:
+        """Variance of the noise at each row."""
+        if self.noise_profile is None:
+            return np.full(X.shape[0], self.noise_variance)
+        return self.noise_variance * self.noise_profile.factors(X)
 
     @property
     def noise_is_fixed(self) -> bool:
@@ -75,13 +83,15 @@ class Prior:
 
     def has_prior_of(self, gp: Prior) -> bool:
         """Whether this is ``gp`` conditioned on rows, or ``gp`` itself."""
-        return self.kernel is gp.kernel and self._noise is gp._noise
+        same = self.kernel is gp.kernel and self._noise is gp._noise
+        return same and self.noise_profile is gp.noise_profile
 
     def log_evidence_with_gradient(self, X: Any, y: Any) -> tuple[float, Array]:
         """log p(y | X) under the prior and its gradient with respect to :attr:`theta`."""
         table = self.kernel.parameters
         with overflow_is_checked():
-            evidence = evidence_of(self.kernel, *self._checked(X, y, "X", "y"))
+            X, y = self._checked(X, y, "X", "y")
+            evidence = evidence_of(self.kernel, X, y, profile=self.noise_profile)
             value, by_kernel, by_noise = evidence(table.values, self.noise_variance)
         gradient = by_kernel[table.free]
         return value, np.append(gradient, by_noise) if self._noise.free[0] else gradient

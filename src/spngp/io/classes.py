@@ -32,6 +32,7 @@ CLASSES: dict[str, str] = {
     "Affine": "spngp.network.units",
     "Units": "spngp.network.units",
     "NoiseShape": "spngp.noise",
+    "NoiseProfile": "spngp.gp.noise_profile",
     **dict.fromkeys(["Unchanged", "Log"], "spngp.transformed"),
     "Budget": "spngp._support.memory",
     "Repeats": "spngp.gp.row_weights",

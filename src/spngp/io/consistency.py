@@ -12,7 +12,7 @@ from typing import Any
 
 from spngp.columns.consistency import check_column, check_columns
 from spngp.estimators.consistency import check_estimator
-from spngp.gp.consistency import check_gp, check_repeats
+from spngp.gp.consistency import check_gp, check_noise_profile, check_repeats
 from spngp.io.classes import ESTIMATORS
 from spngp.kernels import Kernel
 from spngp.kernels.consistency import check_combination, check_kernel, check_parameter, check_table
@@ -42,6 +42,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "Product": check_product,
     "Box": check_box,
     "NoiseShape": check_noise_shape,
+    "NoiseProfile": check_noise_profile,
     "Affine": check_affine,
     "Units": check_units,
     "Budget": check_budget,

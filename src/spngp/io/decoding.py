@@ -152,6 +152,8 @@ class Decoder:
             return np.random.RandomState(_bit_generator(attributes["state"]))
         if kind.startswith("sklearn.") and kind.removeprefix("sklearn.") in SKLEARN_KERNELS:
             return getattr(import_module(SKLEARN), kind.removeprefix("sklearn."))(**attributes)
+        if kind == "NoiseShape":
+            attributes.setdefault("surprises", False)  # up to schema 4, which made no difference
         return _checked_object(kind, attributes)
 
     def _gp(self, contents: dict[str, Reference]) -> StoredGP:
@@ -167,6 +169,7 @@ class Decoder:
                 attributes[label], read[label] = self._later(label, part, rows, contents)
             elif label != "rows":
                 attributes[label] = self._part(part)
+        attributes.setdefault("noise_profile", None)  # which GPs had none of, up to schema 4
         self._stored.append(StoredGP.of(_checked_object("ExactGP", attributes), read))
         return self._stored[-1]
 

@@ -14,6 +14,7 @@ from spngp._linalg.square import Square
 from spngp._support.consistency import must
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
+from spngp.gp.noise_profile import NoiseProfile
 from spngp.kernels import Kernel
 
 # Attributes that are read later: nearly all of a file's bytes.
@@ -93,6 +94,10 @@ class StoredGP(ExactGP):
     def with_kernel(self, kernel: Kernel) -> ExactGP:
         """A plain GP: the prior with another kernel and the same noise."""
         return self._prior().with_kernel(kernel)
+
+    def with_noise_profile(self, profile: NoiseProfile | None) -> ExactGP:
+        """A plain GP: the prior with noise that changes with the inputs, or with the same noise everywhere."""
+        return self._prior().with_noise_profile(profile)
 
     def _prior(self) -> ExactGP:
         """What both begin with, without reading rows, which they forget."""

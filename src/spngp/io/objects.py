@@ -18,7 +18,8 @@ from spngp.io.encoding import Encoder
 from spngp.io.lean import Lean
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
-SCHEMA = 4  # raised whenever what a record holds changes
+SCHEMA = 5  # raised whenever what a record holds changes
+_OLDEST = 4  # that can be opened
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records
 
@@ -112,10 +113,10 @@ def _opened(path: str | os.PathLike[str], verify: bool) -> tuple[Decoder, Any]:
             f"{file.path} was written by a later version of spngp (schema {schema}; this one, {__version__}, reads "
             f"{SCHEMA}): update spngp"
         )
-    if schema < SCHEMA:
+    if schema < _OLDEST:
         raise ModelFileError(
             f"{file.path} was written by an earlier version of spngp (schema {schema}; this one, {__version__}, reads "
-            f"{SCHEMA}): fit the model again"
+            f"{_OLDEST} to {SCHEMA}): fit the model again"
         )
     # Everything below was written by `save`, so whatever does not fit means damage.
     try:

@@ -9,7 +9,9 @@ proposes; experts on either side are then learnt, and their evidence decides.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from spngp.gp.row_weights import KnownVariances
 from spngp.learning.blocks import observed
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
-from spngp.learning.tied import Tied
+from spngp.learning.tied import Profiled, Tied
 from spngp.network import Box
 from spngp.structure.regions import Cut, Partition, Region
 from spngp.structure.segments import segmentations
@@ -29,6 +31,7 @@ _FEWEST_ROWS = 8  # of a segment along a single input
 _FEWEST_PER_PART = 20  # where there are several inputs
 _LARGEST = 25.0  # squared residuals count no more than this: a single outlier is no change
 _CUT_PROBABILITY = 0.1
+_ROWS_PER_PLACE = 10.0  # that it takes to tell where noise or roughness change
 _LEAST_FIRST_GAIN = 5.0  # of a cut whose two sides are then given each its noise
 _LEAST_NOISE = 1.5  # times its lower bound, for a large set to be cut by its noise
 _FEWEST_OF_LEVELS = 40  # rows of a part with levels of its own
@@ -36,6 +39,7 @@ _AROUND = 250  # rows on either side by which a cut of a large set is placed
 # Of large sets: how much a cut must gain, in all and per row that was looked at, and how many may lie above each other.
 _LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
 _MOST_SEGMENTS = 15
+_OF_PROFILE = 2  # kernels that take as long as one whose noise changes, which is not compiled
 _ALTERNATIVES, _POSITIONS = (3, 2), 9  # cuts of several inputs: of the whole, of either part; positions along an input
 # Milliseconds that experts may take, that one evaluation takes at 100 rows, and how many of them an expert needs.
 _TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1000.0, 0.08, 3.0
@@ -44,12 +48,25 @@ _TIME, _TIME_OF_100_ROWS, _EVALUATIONS = 1000.0, 0.08, 3.0
 def candidate_regions(tied: Tied, X: Array, Y: Array, plan: Plan) -> Region | None:
     """The region graph of a small set: whole, or cut in the ways that residuals suggest; none if they suggest none."""
     if X.shape[1] == 1:
-        n_segments = _affordable(X.shape[0], max(map(len, tied.gps)))
+        n_segments = _affordable(X.shape[0], max(map(len, tied.gps)) + (_OF_PROFILE if tied.profiled else 0))
         cuts = cuts_along(X[:, 0], residual_sizes(tied, X, Y, known=plan.variances), n_segments - 1)
-        found = segmentations(X, 0, cuts, _CUT_PROBABILITY)
+        # positions were chosen by the rows, among about as many as these can tell apart
+        probability = _CUT_PROBABILITY * min(1.0, _ROWS_PER_PLACE * len(cuts) / X.shape[0])
+        found = segmentations(X, 0, cuts, probability)
+        if tied.profiled is not None and found.partitions:
+            found = _also_smooth(found, segmentations(X, 0, cuts, probability, smooth=True), tied.profiled)
     else:
         found = _alternative_cuts(X, residual_sizes(tied, X, Y, known=plan.variances))
     return found if found.partitions else None
+
+
+def _also_smooth(plain: Region, smooth: Region, profiled: Profiled) -> Region:
+    """All cuts of a root region, and all once more for experts whose noise changes smoothly as well."""
+    assert plain.weights is not None
+    assert smooth.weights is not None
+    weight = math.exp(profiled.log_weight)
+    more = [weight * own for own in smooth.weights[1:]]
+    return replace(plain, partitions=plain.partitions + smooth.partitions, weights=(*plain.weights, *more))
 
 
 def _alternative_cuts(X: Array, sizes: Array) -> Region:

@@ -13,6 +13,7 @@ from spngp.gp.optimisation import Convergence
 from spngp.gp.row_weights import KnownVariances
 from spngp.learning.cut_candidates import candidate_regions, noise_cuts
 from spngp.learning.experts import Experts, learn_experts
+from spngp.learning.held_out import Score
 from spngp.learning.plan import Plan
 from spngp.learning.screening import DOUBTED
 from spngp.learning.tied import Tied
@@ -20,7 +21,7 @@ from spngp.network import Box, Node, conditioning
 from spngp.structure import Compact
 from spngp.structure.regions import Cut
 
-_BETTER = 10.0  # nats by which cuts of several inputs must predict better, all rows together
+BETTER = 10.0  # nats by which cuts of several inputs must predict better, all rows together
 
 
 def cut_by_noise(
@@ -44,7 +45,7 @@ def cut_if_better(
     X: Array,
     Y: Array,
     plan: Plan,
-    score: Callable[[Tied, Experts, Plan], float],
+    score: Callable[[Tied, Experts, Plan], Score],
     rng: np.random.Generator,
     convergence: Convergence,
     progress: Progress,
@@ -63,7 +64,7 @@ def cut_if_better(
     if X.shape[1] == 1:
         return cut, others
     without = score(tied, experts, replace(plan, chooses_cuts=False))
-    return (cut, others) if score(cut, others, plan) > without + _BETTER else None
+    return (cut, others) if score(cut, others, plan).log_density > without.log_density + BETTER else None
 
 
 def explained(

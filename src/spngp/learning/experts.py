@@ -11,6 +11,7 @@ import numpy as np
 from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
+from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, mean_curvature
 from spngp.kernels.parameter import Identity
 from spngp.learning.blocks import at_most, blocks_of, observed
@@ -19,6 +20,8 @@ from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.learning.tied_evidence import fit_tied
 from spngp.structure import Region, leaf_regions
+
+_NOISE_STD_OF_PROFILE = 0.2  # prior standard deviation of the log noise of a part, relative to the profile
 
 # experts[id(region), k]: the experts of a leaf region for output k, one per kernel.
 Experts: TypeAlias = dict[tuple[int, int], list[FreeExpert]]
@@ -59,15 +62,21 @@ def learn_experts(
     """
     leaves = leaf_regions(tied.regions)
     free, adapts = is_free(tied.regions, plan), _adapts(tied.regions, plan, part)
-    distinct = {region.rows.tobytes(): region for region in leaves}  # alternative cuts may find the same rows
-    tasks = [(region, k, j) for region in distinct.values() for k, gps in enumerate(tied.gps) for j in range(len(gps))]
+    distinct = {_key(region): region for region in leaves}  # alternative cuts may find the same rows
+    n_outputs = len(tied.gps)
+    tasks = [
+        (region, k, j)
+        for region in distinct.values()
+        for k in range(n_outputs)
+        for j in range(len(tied.gps_of(region, k)))
+    ]
     progress.stage("experts", len(tasks) if adapts else 0)
     used = {id(region): at_most(region.rows, plan.block_size, rng) for region in distinct.values()}
     rows = [own.size for own in used.values()]
 
     def fit(task: tuple[Region, int, int]) -> FreeExpert:
         region, k, j = task
-        gp = tied.gps[k][j]
+        _, gp = tied.gps_of(region, k)[j]
         if (
             before is not None
             and adapts
@@ -79,7 +88,7 @@ def learn_experts(
             return FreeExpert(gp, 0.0)
         if free:
             # of all rows together, the tied parameters are the maximum
-            expert = fit_free(gp, block, Freedom.of(gp, *plan.freedom), moves=region is not tied.regions)
+            expert = fit_free(gp, block, freedom_of(gp, plan), moves=region is not tied.regions)
             progress.advance()
             return expert
         if region is tied.regions and not part:
@@ -93,10 +102,16 @@ def learn_experts(
         progress.advance()
         return FreeExpert(fitted, 0.0)
 
-    fitted: dict[tuple[bytes, int], list[FreeExpert]] = {}
+    fitted: dict[tuple[tuple[bytes, bool], int], list[FreeExpert]] = {}
     for (region, k, j), expert in zip(tasks, map_leaves(fit, tasks, plan.n_jobs, rows), strict=True):
-        fitted.setdefault((region.rows.tobytes(), k), []).append(replace(expert, label=tied.labels[k][j]))
-    return {(id(region), k): fitted[region.rows.tobytes(), k] for region in leaves for k in range(len(tied.gps))}
+        label, _ = tied.gps_of(region, k)[j]
+        fitted.setdefault((_key(region), k), []).append(replace(expert, label=label))
+    return {(id(region), k): fitted[_key(region), k] for region in leaves for k in range(n_outputs)}
+
+
+def _key(region: Region) -> tuple[bytes, bool]:
+    """Regions of equal keys have equal experts."""
+    return region.rows.tobytes(), region.smooth
 
 
 def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
@@ -108,6 +123,12 @@ def _expert_std(which: Identity, plan: Plan) -> float:
     if which.role == "noise_variance":
         return plan.noise_prior_std
     return plan.length_scale_prior_std if which.role in ("length_scale", "period", "alpha") else plan.prior_std
+
+
+def freedom_of(gp: ExactGP, plan: Plan) -> Freedom:
+    """How far experts of a small set may go; a noise profile says already how the noise changes."""
+    length_scale, amplitude, noise = plan.freedom
+    return Freedom.of(gp, length_scale, amplitude, noise if gp.noise_profile is None else _NOISE_STD_OF_PROFILE)
 
 
 def is_free(regions: Region, plan: Plan) -> bool:

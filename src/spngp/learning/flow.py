@@ -13,13 +13,12 @@ from spngp._support.threads import one_blas_thread
 from spngp._support.types import Array
 from spngp.gp.optimisation import Convergence
 from spngp.gp.row_weights import KnownVariances
-from spngp.learning.averaging import averaged_experts, believes_in_steps, put_in
 from spngp.learning.cutting import cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
 from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
 from spngp.learning.experts import Experts, is_free, learn_experts
 from spngp.learning.ground import lay_ground
-from spngp.learning.held_out import leave_one_out_log_density
+from spngp.learning.held_out import Score, leave_one_out_score
 from spngp.learning.learnt import Learnt, given_rows
 from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.part_settings import spread_parts
@@ -27,6 +26,7 @@ from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
 from spngp.learning.surprises import surprise_variances
 from spngp.learning.tied import Tied
+from spngp.learning.uncut import Uncut, without_doubt_explained
 from spngp.network import Leaf
 from spngp.network.rescaling import in_units
 from spngp.noise import GAUSSIAN, NoiseShape
@@ -59,29 +59,30 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 
         if small:
             progress.stage("settings", 0)
-        averaged = averaged_experts(tied, W, sound, plan, rng)
-        if averaged:
-            smooth, own = experts, None
-            experts = put_in(averaged, smooth, tied, W, sound, plan)
-            if own_noise is not None and believes_in_steps(averaged):
-                # rows next to a step look like errors to all who know of none
-                trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
-                if trusted.any():
-                    own_noise, sound = np.where(trusted, np.nan, own_noise), np.where(trusted, Z, sound)
-                    averaged = averaged_experts(tied, W, sound, plan, rng)
-                    experts = put_in(averaged, smooth, tied, W, sound, plan)
+        uncut = Uncut.of(tied, W, sound, plan, rng)
+        if own_noise is not None and uncut.knows_more:
+            before, own_noise = own_noise, without_doubt_explained(uncut, experts, tied, W, Z, own_noise, plan)
+            if not np.array_equal(own_noise, before, equal_nan=True):
+                sound = without_doubted(Z, own_noise)
+                uncut = Uncut.of(tied, W, sound, plan, rng)
         score = partial(_score, X, sound)
+        if uncut.smooth and W.shape[1] > 1:
+            uncut = uncut.if_better(experts, tied, W, sound, plan, score)
+        if any(uncut):
+            own, experts = None, uncut.put_in(experts, tied, W, sound, plan)
+        if Z.shape[1] == 1 and uncut.smooth:
+            tied = replace(tied, profiled=uncut.smooth[0].profiled)
         found = cut_if_better(tied, experts, W, sound, cutting, score, *working) if small else None
         if found is not None:
             (tied, experts), plan, own = found, cutting, None
             if own_noise is not None:
                 trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
                 own_noise = np.where(trusted, np.nan, own_noise)
-                before, sound = (sound, experts), np.where(trusted, Z, sound)
-                experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, before)
-                averaged = averaged_experts(tied, W, sound, plan, rng)
+                known, sound = (sound, experts), np.where(trusted, Z, sound)
+                experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, known)
+                uncut = Uncut.of(tied, W, sound, plan, rng)
             experts = spread_parts(prior_of(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
-            experts = put_in(averaged if tied.regions.is_leaf else {}, experts, tied, W, sound, plan)
+            experts = uncut.put_in(experts, tied, W, sound, plan)
         progress.stage("leaves", 0)
         unseen = before_rows(tied, experts, X, Y, reach, plan)
         learnt = in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
@@ -89,15 +90,15 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
     return learnt
 
 
-def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> float:
-    """Leave-one-out log density of the sound outputs, in the units of learning, context and noise shape included."""
+def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> Score:
+    """Leave-one-out score of the sound outputs, in the units of learning, context and noise shape included."""
     outputs, no_reach = plan.units.outputs.invert(sound), np.full(sound.shape[1], np.inf)
     unseen = before_rows(tied, experts, X, outputs, no_reach, plan)
     network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
     fixed_draws = np.random.default_rng(0)
     working = plan.learns_noise_shape, fixed_draws, plan.n_jobs
     shapes = noise_shapes(network, sound.shape[1], None, no_reach, *working, keeps_variance=True)
-    return leave_one_out_log_density(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
+    return leave_one_out_score(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
 
 
 def before_rows(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, plan: Plan) -> Learnt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -17,10 +17,17 @@ from spngp.noise import NoiseShape
 _NEGLIGIBLE = 1e-6  # weight of a leaf whose density is not asked for
 
 
-def leave_one_out_log_density(
+class Score(NamedTuple):
+    """How well outputs are predicted that are left out: sums of their log densities, and of squared errors."""
+
+    log_density: float
+    squared_error: float
+
+
+def leave_one_out_score(
     network: Node, X: Array, Y: Array, shapes: Sequence[NoiseShape], n_jobs: int | None = None
-) -> float:
-    """Sum over the outputs of the log density of each, given all others that the leaves it reaches know.
+) -> Score:
+    """Of each output, given all others that the leaves it reaches know.
 
     ``network`` is the posterior given X and Y, with or without context, and ``shapes`` those of the outputs' noise. The
     weights of sums are those given all outputs.
@@ -29,17 +36,18 @@ def leave_one_out_log_density(
     log_weights, rows = log_path_weights(placed), route(placed, X)
     counting = [i for i, item in enumerate(placed) if not item.children and log_weights[i] > np.log(_NEGLIGIBLE)]
 
-    def of_leaf(i: int) -> tuple[Indices, Array]:
+    def of_leaf(i: int) -> tuple[Indices, Array, Array]:
         leaf = cast("Leaf", placed[i].node)
         observed = rows[i][~np.isnan(Y[rows[i], leaf.output])]
         residuals, variances = leave_one_out(leaf.gp, np.arange(observed.size))
         shape = shapes[leaf.output]
-        widths = variances + leaf.noise_variance * np.array(shape.factors)[:, np.newaxis]
+        widths = variances + leaf.noise_at(X[observed]) * np.array(shape.factors)[:, np.newaxis]
         parts = np.log(shape.weights)[:, np.newaxis] - 0.5 * np.log(2.0 * np.pi * widths) - 0.5 * residuals**2 / widths
-        return observed, np.logaddexp.reduce(parts, axis=0)
+        return observed, np.logaddexp.reduce(parts, axis=0), residuals
 
-    total = np.full(Y.shape, -np.inf)
-    for i, (observed, density) in zip(counting, map_leaves(of_leaf, counting, n_jobs), strict=True):
+    total, error = np.full(Y.shape, -np.inf), np.zeros(Y.shape)
+    for i, (observed, density, residuals) in zip(counting, map_leaves(of_leaf, counting, n_jobs), strict=True):
         k = cast("Leaf", placed[i].node).output
         total[observed, k] = np.logaddexp(total[observed, k], log_weights[i] + density)
-    return float(total[~np.isnan(Y)].sum())
+        error[observed, k] += np.exp(log_weights[i]) * residuals
+    return Score(float(total[~np.isnan(Y)].sum()), float(np.square(error).sum()))

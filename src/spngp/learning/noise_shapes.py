@@ -99,9 +99,8 @@ def shapes_by(
     def residuals(task: tuple[Leaf, float, Indices]) -> Array:
         leaf, weight, rows = task
         residual, latent_variance = leave_one_out(leaf.gp, rows)
-        return np.stack(
-            np.broadcast_arrays(residual, latent_variance, leaf.noise_variance, weight * shares(leaf.gp, rows))
-        )
+        noise = leaf.noise_of_own(rows)
+        return np.stack(np.broadcast_arrays(residual, latent_variance, noise, weight * shares(leaf.gp, rows)))
 
     shapes = []
     for k, adds_variance in enumerate(adds_variances):

@@ -11,8 +11,8 @@ from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.box import Box
 from spngp.learning.blocks import observed
-from spngp.learning.experts import Experts
-from spngp.learning.laplace import Freedom, FreeExpert, draw_free
+from spngp.learning.experts import Experts, freedom_of
+from spngp.learning.laplace import FreeExpert, draw_free
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.network import Node, conditioning
@@ -54,8 +54,8 @@ def spread_parts(
         if block[1].size < 2:
             return before
         drawn = [
-            draw_free(gp, block, Freedom.of(gp, *plan.freedom), known, _DRAWS, generator)
-            for gp, known in zip(tied.gps[k], before, strict=True)
+            draw_free(gp, block, freedom_of(gp, plan), known, _DRAWS, generator)
+            for (_, gp), known in zip(tied.gps_of(region, k), before, strict=True)
         ]
         # all experts of a region have the same prior weight
         count = sum(len(own) for own in drawn)

@@ -45,7 +45,24 @@ _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log
 Sample: TypeAlias = Callable[[Region, np.random.Generator], list[Indices]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Profiled:
+    """Tied parameters of one output whose noise changes smoothly.
+
+    Attributes
+    ----------
+    gps : list of ExactGP
+        One prior per kernel, with the same noise profile.
+    log_weight : float
+        Log of the prior weight of noise that changes smoothly, relative to noise that does not; the price of the
+        profile's freedom included.
+    """
+
+    gps: list[ExactGP]
+    log_weight: float
+
+
+@dataclass(frozen=True, eq=False)
 class Tied:
     """Tied parameters and the regions that they lead to.
 
@@ -65,6 +82,8 @@ class Tied:
         Rows that the parameters were last learnt from, region by region.
     found_errors : bool
         Whether some outputs looked like gross errors, and parameters were learnt without them.
+    profiled : Profiled, optional
+        Of one output: noise that changes smoothly, as an alternative.
     """
 
     starts: list[list[ExactGP]]
@@ -74,6 +93,13 @@ class Tied:
     scales: Array
     sampled: list[Indices]
     found_errors: bool = False
+    profiled: Profiled | None = None
+
+    def gps_of(self, region: Region, k: int) -> list[tuple[str, ExactGP]]:
+        """What the experts of a region for one output start from, with labels."""
+        if region.smooth and self.profiled is not None:
+            return list(zip(self.labels[k], self.profiled.gps, strict=True))
+        return list(zip(self.labels[k], self.gps[k], strict=True))
 
 
 def learn_tied(

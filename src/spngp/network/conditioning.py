@@ -132,7 +132,7 @@ def _condition_leaf(
     own = rows[~np.isnan(y[rows])]
     weights = None
     if own_noise is not None:
-        variance, usual = own_noise[own, leaf.output], leaf.noise_variance
+        variance, usual = own_noise[own, leaf.output], leaf.noise_at(X[own])
         weights = np.where(variance > usual, usual / variance, 1.0)  # NaN compares as false
     if own.size == 0 and not leaf.gp.n_own:
         return leaf  # no data: the posterior is the prior
@@ -160,8 +160,9 @@ def _widen_leaf(
         return leaf
     variance, weights = row_noise.seen_by(leaf, context), None
     if variance is not None and leaf.noise_variance > 0:  # a leaf without noise has no multiples of it
-        same = np.isclose(variance, leaf.noise_variance, rtol=1e-12, atol=0.0)  # averages of one value round
-        weights = None if same.all() else np.where(same, 1.0, leaf.noise_variance / variance)
+        usual = leaf.noise_at(X[context])
+        same = np.isclose(variance, usual, rtol=1e-12, atol=0.0)  # averages of one value round
+        weights = None if same.all() else np.where(same, 1.0, usual / variance)
     nothing, seen = leaf.inputs(X[:0]), (leaf.inputs(X[context]), leaf.outputs_of(y[context]))
     with _naming(placed):
         known = leaf.variances_of(variances, context)

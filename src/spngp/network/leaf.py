@@ -93,8 +93,22 @@ class Leaf(Node):
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the GP's noise, in the squared units of y; ``noise_shape`` may add to it."""
+        """Variance of the GP's noise, in the squared units of y; ``noise_shape`` may add to it.
+
+        Where the noise changes with the inputs, it is the mean over the rows it was learnt from; see :meth:`noise_at`.
+        """
         return self.gp.noise_variance * self._scale**2
+
+    def noise_at(self, X: Array) -> Array:
+        """Variance of the GP's noise at each row, in the squared units of y."""
+        if self.gp.noise_profile is None:
+            return np.full(X.shape[0], self.noise_variance)
+        return self.gp.noise_at(self.inputs(X)) * self._scale**2
+
+    def noise_of_own(self, positions: Indices) -> Array:
+        """The same at some of its own rows, as if none were in doubt."""
+        X, _ = self.gp.rows_seen
+        return self.gp.noise_at(X[positions]) * self._scale**2
 
     @property
     def _scale(self) -> float:
@@ -130,7 +144,8 @@ class Leaf(Node):
         """Mean and covariance matrix over the rows, of new observations or of the latent function."""
         mean, covariance = self.gp.joint(self.inputs(X), latent=True)
         if not latent:
-            np.einsum("ii->i", covariance)[:] += self.gp.noise_variance * self.noise_shape.variance
+            noise = self.noise_shape.variance_at(self.gp.noise_at(self.inputs(X)), self.gp.noise_variance)
+            np.einsum("ii->i", covariance)[:] += noise
         return (
             (mean, covariance) if self.units is None else (mean * self._scale + self._mean, covariance * self._scale**2)
         )
@@ -140,7 +155,8 @@ class Leaf(Node):
         shaped = not latent and self.noise_shape != GAUSSIAN
         values = self.gp.sample(self.inputs(X), n_samples, rng, latent or shaped)
         if shaped:
-            values = values + np.sqrt(self.gp.noise_variance) * self.noise_shape.sample(values.shape, rng)
+            noise = self.gp.noise_at(self.inputs(X))
+            values = values + self.noise_shape.sample(noise, self.gp.noise_variance, n_samples, rng)
         return values if self.units is None else values * self._scale + self._mean
 
     def with_children(self, children: Sequence[Node], log_evidence_gains: Array) -> Node:

@@ -113,6 +113,7 @@ class Components(NamedTuple):
     means: Array
     latent_variances: Array
     noise_variances: Array
+    usual_noise: Array  # of each leaf: where its noise does not change with the inputs, the same
     noise_shapes: Indices  # positions in ``shapes``
     shapes: tuple[NoiseShape, ...]
 
@@ -120,16 +121,29 @@ class Components(NamedTuple):
         """Log weights, means and variances of a new observation: one component per part of each noise's shape."""
         parts = max(len(shape.weights) for shape in self.shapes)
         weights, factors = np.zeros((len(self.shapes), parts)), np.ones((len(self.shapes), parts))
+        surprises = np.zeros(weights.shape, dtype=bool)
         for k, shape in enumerate(self.shapes):
             weights[k, : len(shape.weights)], factors[k, : len(shape.weights)] = shape.weights, shape.factors
+            surprises[k, len(shape.weights) - 1] = shape.surprises
         with np.errstate(divide="ignore"):  # shapes with fewer parts than another have parts of weight zero
             log_shares = np.log(weights)
         which = 0 if len(self.shapes) == 1 else self.noise_shapes
         flat = (*self.means.shape[:2], self.means.shape[2] * parts)
         log_weights = (self.log_weights[..., np.newaxis] + log_shares[which]).reshape(flat)
         noise = self.noise_variances[..., np.newaxis] * factors[which]
+        if not np.array_equal(self.noise_variances, self.usual_noise):
+            least = np.where(surprises[which], self.usual_noise[..., np.newaxis] * factors[which], 0.0)
+            noise = np.maximum(noise, least)
         variances = (self.latent_variances[..., np.newaxis] + noise).reshape(flat)
         return log_weights, np.repeat(self.means, parts, axis=-1), variances
+
+
+class LeafNoise(NamedTuple):
+    """The noise of a leaf: its variance at the rows asked for, the usual one, and its shape."""
+
+    at_rows: Array
+    usual: float
+    shape: NoiseShape
 
 
 def components(root: Node, X: Array, n_jobs: int | None) -> Components:
@@ -139,7 +153,10 @@ def components(root: Node, X: Array, n_jobs: int | None) -> Components:
     def predict(i: int) -> tuple[Array, Array]:
         return routed.leaves[i].predict(X[routed.rows[i]])
 
-    noise = [(leaf.noise_variance, leaf.noise_shape) for leaf in routed.leaves]
+    noise = [
+        LeafNoise(leaf.noise_at(X[rows]), leaf.noise_variance, leaf.noise_shape)
+        for leaf, rows in zip(routed.leaves, routed.rows, strict=True)
+    ]
     return gathered(routed.rows, routed.columns, routed.log_weights, routed.shape, noise, predict, n_jobs)
 
 
@@ -150,6 +167,7 @@ def _empty(shape: tuple[int, int, int], shapes: tuple[NoiseShape, ...]) -> Compo
         means=np.zeros(shape),
         latent_variances=np.ones(shape),
         noise_variances=np.zeros(shape),
+        usual_noise=np.zeros(shape),
         noise_shapes=np.zeros(shape, dtype=np.intp),
         shapes=shapes,
     )
@@ -160,24 +178,25 @@ def gathered(
     columns: Sequence[int],
     log_weights: Sequence[float],
     shape: tuple[int, int],
-    noise: Sequence[tuple[float, NoiseShape]],
+    noise: Sequence[LeafNoise],
     predict: Callable[[int], tuple[Array, Array]],
     n_jobs: int | None,
 ) -> Components:
     """The components at each row, from leaves that are known by their place in these lists.
 
-    ``rows``, ``columns``, ``log_weights`` and ``shape`` are those of :class:`Routed`, ``noise`` is the variance and the
-    shape of each leaf's noise, and ``predict(i)`` gives mean and latent variance of leaf i at its rows.
+    ``rows``, ``columns``, ``log_weights`` and ``shape`` are those of :class:`Routed`, ``noise`` is that of each
+    leaf, and ``predict(i)`` gives mean and latent variance of leaf i at its rows.
     """
-    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(noise_shape for _, noise_shape in noise))}
+    shapes = {shape: k for k, shape in enumerate(dict.fromkeys(of_leaf.shape for of_leaf in noise))}
     if shape == (1, 1) and rows:  # one row, one output: a component for each leaf, in their order
         means, variances = zip(*[predict(i) for i in range(len(rows))], strict=True)
         return Components(
             log_weights=np.array([[log_weights]]),
             means=np.concatenate(means).reshape(1, 1, -1),
             latent_variances=np.concatenate(variances).reshape(1, 1, -1),
-            noise_variances=np.array([[[variance for variance, _ in noise]]]),
-            noise_shapes=np.array([[[shapes[of_leaf] for _, of_leaf in noise]]]),
+            noise_variances=np.concatenate([of_leaf.at_rows for of_leaf in noise]).reshape(1, 1, -1),
+            usual_noise=np.array([[[of_leaf.usual for of_leaf in noise]]]),
+            noise_shapes=np.array([[[shapes[of_leaf.shape] for of_leaf in noise]]]),
             shapes=tuple(shapes),
         )
     slots = _slots(rows, columns, shape)
@@ -187,9 +206,9 @@ def gathered(
     def predict_leaf(i: int) -> None:
         where = (rows[i], columns[i], slots[i])
         found.means[where], found.latent_variances[where] = predict(i)
-        found.noise_variances[where] = noise[i][0]
+        found.noise_variances[where], found.usual_noise[where] = noise[i].at_rows, noise[i].usual
         found.log_weights[where] = log_weights[i]
-        found.noise_shapes[where] = shapes[noise[i][1]]
+        found.noise_shapes[where] = shapes[noise[i].shape]
 
     map_leaves(predict_leaf, range(len(slots)), n_jobs)
     return found
@@ -203,7 +222,7 @@ def joined(parts: Sequence[tuple[Indices, Components]]) -> Components:
     found = _empty(filled, tuple(shapes))
     for rows, part in parts:
         places = slice(0, part.means.shape[2])
-        for whole, own in zip(found[:4], part[:4], strict=True):
+        for whole, own in zip(found[:5], part[:5], strict=True):
             whole[rows, :, places] = own
         found.noise_shapes[rows, :, places] = np.array([shapes[shape] for shape in part.shapes])[part.noise_shapes]
     return found

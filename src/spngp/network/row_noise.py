@@ -44,16 +44,17 @@ class RowNoise:
         tied: set[tuple[int, float]] = set()
         counts: dict[tuple[int, float], int] = {}
         for i, leaf in leaves:
-            key = (leaf.output, leaf.noise_variance)
-            counts[key] = counts.get(key, 0) + rows[i].size
             total = local.setdefault(leaf.output, np.zeros(X.shape[0]))
-            total[rows[i]] += weights[i] * leaf.noise_variance
+            total[rows[i]] += weights[i] * leaf.noise_at(X[rows[i]])
+            if leaf.gp.noise_profile is None:
+                key = (leaf.output, leaf.noise_variance)
+                counts[key] = counts.get(key, 0) + rows[i].size
         # as many rows as there are is possible for few values; those are looked at row by row
         candidates = {key for key, count in counts.items() if count >= X.shape[0]}
         for key in candidates:
             covered = np.zeros(X.shape[0], dtype=bool)
             for i, leaf in leaves:
-                if (leaf.output, leaf.noise_variance) == key:
+                if (leaf.output, leaf.noise_variance) == key and leaf.gp.noise_profile is None:
                     covered[rows[i]] = True
             if covered.all():
                 tied.add(key)
@@ -70,7 +71,7 @@ class RowNoise:
 
     def seen_by(self, leaf: Leaf, rows: Indices) -> Array | None:
         """What a leaf takes for the variance of the noise of these rows; none if it is its own throughout."""
-        tied = (leaf.output, leaf.noise_variance) in self._tied
+        tied = (leaf.output, leaf.noise_variance) in self._tied and leaf.gp.noise_profile is None
         if tied and self._own_noise is None:
             return None
         noise = np.full(rows.size, leaf.noise_variance) if tied else self._local[leaf.output][rows]

@@ -151,7 +151,7 @@ class NoiseDisplay:
     ) -> Self:
         """Draw a network of one input."""
         x, rows = as_line(grid)
-        variance: Array = prediction.average(network, rows, lambda leaf, _: leaf.noise_variance)
+        variance: Array = prediction.average(network, rows, lambda leaf, X: leaf.noise_at(X))
         return cls(x, np.sqrt(one_output(variance, output)), xlabel=xlabel, ylabel=ylabel).plot(**plot)
 
     def plot(self, ax: Any = None) -> Self:

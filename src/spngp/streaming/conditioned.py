@@ -231,7 +231,7 @@ def _revised(
     kept = living.log.remembers(numbers)
     gone = ~kept
     again: Rows | None = None
-    if living.doubts or not np.array_equal(gp.noise, np.full(gp.n, expert.prior.noise_variance)):
+    if living.doubts or not np.array_equal(gp.noise, expert.prior.noise_at(gp.X)):
         present = _rows_of(living, region, expert, numbers[kept], context)
         differs = ~np.isclose(present.noise, gp.noise[kept], rtol=1e-12, atol=0.0)
         if differs.any():
@@ -293,9 +293,8 @@ def _noise(
     log, k = living.log, experts[0].output
     noise, outside = np.empty((len(experts), numbers.size)), None
     for of_expert, expert in zip(noise, experts, strict=True):
-        usual = expert.prior.noise_variance
-        of_expert[:] = usual
-        if usual == 0.0 or not numbers.size:  # a leaf without noise has no multiples of it
+        of_expert[:] = expert.prior.noise_at(log.W.values[log.positions(numbers)])
+        if expert.prior.noise_variance == 0.0 or not numbers.size:  # a leaf without noise has no multiples of it
             continue
         if context and not expert.tied_noise:
             if outside is None:

@@ -10,7 +10,7 @@ from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.learning.learnt import LEAST_WEIGHT
 from spngp.network import Leaf
-from spngp.network.prediction import Components, Routed, gathered
+from spngp.network.prediction import Components, LeafNoise, Routed, gathered
 from spngp.streaming.conditioned import predicted
 from spngp.streaming.freezing import frozen_own, frozen_seen
 from spngp.streaming.living import Living
@@ -28,12 +28,13 @@ def components(living: Living, X: Array, n_jobs: int | None = None) -> Component
     experts, columns, noise = [], [], []
     for i, leaf in enumerate(leaves):
         region, expert = living.expert(leaf)
-        k, variance = expert.output, expert.prior.noise_variance
+        k = expert.output
         sees = log_weights[i] >= _LEAST_LOG_WEIGHT and region.sees_beyond
         groups.setdefault((living.where[leaf][0], k, sees), []).append(i)
         experts.append(expert)
         columns.append(k)
-        noise.append((variance * float(outputs.scale[k]) ** 2, shape_of(k, variance)))
+        usual, squared = expert.prior.noise_variance, float(outputs.scale[k]) ** 2
+        noise.append(LeafNoise(expert.prior.noise_at(W[rows[i]]) * squared, usual * squared, shape_of(k, usual)))
     found: dict[int, tuple[Array, Array]] = {}
 
     def predict(group: tuple[int, int, bool]) -> None:

@@ -104,5 +104,6 @@ def _residuals(living: Living, i: int, k: int, since: int) -> list[Array]:
         known = living.log.known_at(content.numbers)
         known = np.zeros(gp.n) if known is None else known[:, k]
         latent = np.maximum(1.0 / left.precision - gp.noise + known, 0.0)[own]
-        parts.append(np.stack(np.broadcast_arrays(residual, latent, expert.prior.noise_variance, weight)))
+        usual = expert.prior.noise_at(gp.X[own])
+        parts.append(np.stack(np.broadcast_arrays(residual, latent, usual, weight)))
     return parts

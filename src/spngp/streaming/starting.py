@@ -205,7 +205,8 @@ def _noise_of_regions(learnt: Learnt, index: Index, boxes: Mapping[Box, Sequence
 
 def _expert(index: Index, leaf: int, tied: frozenset[tuple[int, float]]) -> LivingExpert:
     node = cast("Leaf", index.entries[leaf].node)
-    return LivingExpert(leaf, node.output, node.label, node.gp, (node.output, node.noise_variance) in tied)
+    has_tied_noise = (node.output, node.noise_variance) in tied and node.gp.noise_profile is None
+    return LivingExpert(leaf, node.output, node.label, node.gp, has_tied_noise)
 
 
 def _doubts(own_noise: Array | None, numbers: Indices) -> dict[tuple[int, int], float]:

@@ -148,8 +148,9 @@ def _transforms(
             return []
         known = living.log.known_at(content.numbers[-m:])
         variances = [0.0] * m if known is None else known[:, k].tolist()
-        parts = (gp.z[-m:].tolist(), gp.factor.last_diagonal(m).tolist(), gp.noise[-m:].tolist(), variances)
-        innovations.append([_Innovation(*values, expert.prior.noise_variance) for values in zip(*parts, strict=True)])
+        usual = expert.prior.noise_at(gp.X[-m:]).tolist()
+        parts = (gp.z[-m:].tolist(), gp.factor.last_diagonal(m).tolist(), gp.noise[-m:].tolist(), variances, usual)
+        innovations.append([_Innovation(*values) for values in zip(*parts, strict=True)])
     shape, found = living.shape.content.shapes[k], []
     log_weights = [max(log_path_weights[expert.leaf], -700.0) for expert in experts]
     for at_row in zip(*innovations, strict=True):

@@ -27,7 +27,8 @@ class Region:
 
     Without partitions it is a leaf region. ``whole`` marks a region that is both: experts on all of its rows are one
     more alternative besides its partitions. ``weights`` are the prior probabilities of the alternatives, the whole
-    first if it is one and then the partitions; equal ones by default.
+    first if it is one and then the partitions; equal ones by default. ``smooth`` marks one whose experts have the noise
+    profile of all rows.
     """
 
     box: Box
@@ -35,6 +36,7 @@ class Region:
     partitions: tuple[Partition, ...] = ()
     whole: bool = False
     weights: tuple[float, ...] | None = None
+    smooth: bool = False
 
     @property
     def is_leaf(self) -> bool:

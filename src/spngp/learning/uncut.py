@@ -1,0 +1,81 @@
+"""A small set as a whole: experts averaged over settings, steps, and noise that changes smoothly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from spngp._support.types import Array
+from spngp.learning.averaging import Averaged, averaged_experts, believes_in_steps, put_in
+from spngp.learning.cutting import BETTER, explained
+from spngp.learning.experts import Experts
+from spngp.learning.held_out import Score
+from spngp.learning.plan import Plan
+from spngp.learning.regional import prior_of
+from spngp.learning.smooth_experts import Smooth, joined, smooth_experts
+from spngp.learning.tied import Tied
+
+_FARTHER = 1.04  # squared errors with smooth noise, relative to those without it, at most
+
+
+class Uncut(NamedTuple):
+    """Alternatives of all rows together, by output; none where the tied experts are all there is.
+
+    Attributes
+    ----------
+    averaged : dict
+        Experts averaged over settings of their hyper-parameters.
+    smooth : dict
+        Experts whose noise changes smoothly.
+    """
+
+    averaged: dict[int, Averaged]
+    smooth: dict[int, Smooth]
+
+    @staticmethod
+    def of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Uncut:
+        """Learnt from rows without outputs in doubt."""
+        return Uncut(averaged_experts(tied, X, Y, plan, rng), smooth_experts(tied, X, Y, plan, rng))
+
+    def put_in(self, experts: Experts, tied: Tied, X: Array, Y: Array, plan: Plan) -> Experts:
+        """``experts`` with these in place of those of the root region, where it may be whole."""
+        if not tied.regions.is_leaf:
+            return experts
+        return joined(self.smooth, put_in(self.averaged, experts, tied, X, Y, plan), tied)
+
+    def if_better(
+        self,
+        experts: Experts,
+        tied: Tied,
+        X: Array,
+        Y: Array,
+        plan: Plan,
+        score: Callable[[Tied, Experts, Plan], Score],
+    ) -> Uncut:
+        """Without smooth noise, unless with it outputs that are left out are predicted better, and not farther off.
+
+        Of several inputs evidence may take for noise what is a function that the kernel does not fit.
+        """
+        without = self._replace(smooth={})
+        plain, smooth = (score(tied, own.put_in(experts, tied, X, Y, plan), plan) for own in (without, self))
+        better = smooth.log_density > plain.log_density + BETTER
+        return self if better and smooth.squared_error < _FARTHER * plain.squared_error else without
+
+    @property
+    def knows_more(self) -> bool:
+        """Whether it can explain outputs that one smooth function with one noise cannot."""
+        return bool(self.smooth) or believes_in_steps(self.averaged)
+
+
+def without_doubt_explained(
+    uncut: Uncut, experts: Experts, tied: Tied, X: Array, Z: Array, own_noise: Array, plan: Plan
+) -> Array:
+    """``own_noise`` without the outputs that the alternatives explain: next to a step, or where there is more noise.
+
+    To all who know of one function and one noise, such rows look like errors.
+    """
+    sound = np.where(np.isnan(own_noise), Z, np.nan)
+    prior = prior_of(tied.regions, uncut.put_in(experts, tied, X, sound, plan), plan)
+    return np.where(explained(prior, X, Z, sound, own_noise, plan.variances), np.nan, own_noise)
