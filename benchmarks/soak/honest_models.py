@@ -38,6 +38,14 @@ def _with_an_outlier() -> Any:
     return SPNGPRegressor(Matern(1.5), max_leaf_size=15, hyperparameters="tied", random_state=0).fit(rows, y)
 
 
+def _with_changing_noise() -> Any:
+    """Noise grows along the first input, so GPs have noise profiles."""
+    rng = np.random.default_rng(6)
+    rows = rng.uniform(-2.0, 2.0, (60, 2))
+    y = rows[:, 1] + 0.3 * np.exp(1.2 * rows[:, 0]) * rng.standard_normal(60)
+    return SPNGPRegressor(random_state=0).fit(rows, y)
+
+
 def _streamed() -> Any:
     """Rows came and went since the fit."""
     model = SPNGPRegressor(Matern(1.5), max_leaf_size=8, hyperparameters="fixed", random_state=0).fit(X, Y[:, 0])
@@ -65,6 +73,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "table": _with_table,
     "outlier": _with_an_outlier,
     "streamed": _streamed,
+    "changing noise": _with_changing_noise,
 }
 FACTORS = ", with factors"  # after the name of a model: its file holds them
 

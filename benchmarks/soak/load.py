@@ -30,6 +30,10 @@ THREADS = 16
 MOST_GROWTH = 4.0  # MB: less than 0.4 kB a call, about one object forgotten in each
 MOST_PER_MODEL = 8.0  # MB: 14 experts, whose factors of up to 240 rows are kept, are 6.5 MB
 
+_CALLS_AT_ONCE = 480  # of each model, from all threads together
+# One after the other; what grows by an object in each of 2,000 calls is seen as well.
+_CALLS = {"regions with context": 10_000, "no room for factors": 2_000, "after updates": 2_000}
+
 Answers = Callable[[np.ndarray], list[np.ndarray]]
 
 
@@ -157,14 +161,14 @@ Row = tuple[Sequence[str], bool]  # cells, and whether the bound is kept
 
 
 def same_bits(name: str, effort: Effort) -> list[Row]:
-    calls = effort.count(1600, 16)
+    calls = effort.count(_CALLS_AT_ONCE, 16)
     ask = network_answers(effort.seed) if name == "network" else answers_of(fitted(name, effort.seed))
     wrong = differing(ask, calls, effort.seed)
     return [((f"{THREADS} threads: {name}", str(calls), f"{wrong} calls differ", "0"), wrong == 0)]
 
 
 def no_growth(name: str, effort: Effort) -> list[Row]:
-    calls = effort.count(10_000, 60)
+    calls = effort.count(_CALLS[name], 60)
     megabytes = growth(fitted(name, effort.seed), calls)
     cells = (f"growth: {name}", str(calls), f"{megabytes:.1f} MB", f"{MOST_GROWTH:g} MB")
     return [(cells, megabytes <= MOST_GROWTH)]
@@ -183,7 +187,7 @@ def many_open(name: str, effort: Effort) -> list[Row]:
 
 PARTS = (
     *(partial(same_bits, name) for name in (*MODELS, "network")),
-    *(partial(no_growth, name) for name in ("regions with context", "no room for factors", "after updates")),
+    *(partial(no_growth, name) for name in _CALLS),
     partial(many_open, "regions with context"),
 )
 
@@ -201,7 +205,7 @@ def run(effort: Effort) -> Table:
         [cells for cells, _ in rows],
         sound,
         f"{THREADS} threads on {len(MODELS) + 1} models: {'the same bits' if sound else 'see below'}; "
-        f"{effort.count(10_000, 60)} calls, {effort.count(100, 4)} models open at once",
+        f"{effort.count(max(_CALLS.values()), 60)} calls, {effort.count(100, 4)} models open at once",
         (
             "A call asks for mean, variance, cdf, 90 % interval, joint samples and covariances of 5 to 39 rows. Growth "
             "is that of the resident memory of the process after a tenth as many calls to warm up.",

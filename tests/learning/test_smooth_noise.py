@@ -182,3 +182,17 @@ def test_files_and_explanations_know_the_profile(model, tmp_path):
     told = model.explain(at[3])
     assert told.std == pytest.approx(float(model.predict(at[[3]], return_std=True)[1][0]), rel=1e-8)
     assert told.mean == pytest.approx(float(model.predict(at[[3]])[0]), rel=1e-8)
+
+
+def test_words_and_pages_tell_which_noise_changes(model, tmp_path):
+    from spngp.plotting.names import short_names
+    from spngp.plotting.settings import grouped, in_words
+    from spngp.report import write_report
+
+    whole = [record for record in model.regions_ if record["rows"] == 150]
+    groups = grouped(whole)
+    assert {group.noise_varies for group in groups} >= {True}
+    assert "with changing noise" in in_words(whole, ["x"], short_names(model))
+    X, y, _ = noisy_rows(40, 9)
+    write_report(model, tmp_path / "report.html", X, y)
+    assert "it changes with the inputs" in (tmp_path / "report.html").read_text(encoding="utf-8")

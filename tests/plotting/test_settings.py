@@ -24,6 +24,7 @@ def record(kernel, weight, scale, noise, variance=1.0, part=()):
         "identities": identities,
         "steps": [],
         "noise_std": noise,
+        "noise_varies": False,
         "context_rows": 0,
         "log_evidence": -1.0,
     }

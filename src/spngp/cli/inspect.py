@@ -148,7 +148,7 @@ def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int
                 *((group.count,) if several else ()),
                 first["rows"],
                 group.context_rows,
-                group.noise_std.text(shown),
+                group.noise_std.text(shown) + (", changing" if group.noise_varies else ""),
                 f"{weight:.1%}",
             )
             for weight, first, group in lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Group:
-    """The settings of one kernel in one region.
+    """The settings of one kernel in one region, with noise that changes with the inputs or does not.
 
     Attributes
     ----------
@@ -63,6 +63,7 @@ class Group:
     context_rows : int
         That the heaviest setting sees beyond the border.
     log_evidence : Range
+    noise_varies : bool
     """
 
     label: str
@@ -73,16 +74,21 @@ class Group:
     identities: tuple[dict[str, Any], ...]
     context_rows: int
     log_evidence: Range
+    noise_varies: bool
+
+    def name(self, names: Mapping[str, str]) -> str:
+        """What it is called, given the names of kernels by their labels."""
+        return names.get(self.label, self.label) + (" with changing noise" if self.noise_varies else "")
 
 
 def grouped(records: Sequence[dict[str, Any]]) -> list[Group]:
-    """The records of ``regions_`` that share one box and output, put together by kernel, largest share first."""
+    """The records of ``regions_`` that share one box and output, by kernel and kind of noise, largest share first."""
     total = sum(record["weight"] for record in records)
-    by_label: dict[str, list[dict[str, Any]]] = {}
+    by_label: dict[tuple[str, bool], list[dict[str, Any]]] = {}
     for record in records:
-        by_label.setdefault(record["kernel"], []).append(record)
+        by_label.setdefault((record["kernel"], record["noise_varies"]), []).append(record)
     groups = []
-    for label, members in by_label.items():
+    for (label, noise_varies), members in by_label.items():
         weights = np.array([member["weight"] for member in members])
         shares = weights / weights.sum() if weights.sum() > 0 else np.full(len(members), 1.0 / len(members))
         values = np.array([list(member["parameters"].values()) for member in members]).reshape(len(members), -1)
@@ -96,6 +102,7 @@ def grouped(records: Sequence[dict[str, Any]]) -> list[Group]:
                 tuple(members[0]["identities"]),
                 int(members[int(np.argmax(weights))]["context_rows"]),
                 _range(np.array([member["log_evidence"] for member in members]), shares),
+                noise_varies,
             )
         )
     return sorted(groups, key=lambda group: -group.share)
@@ -133,18 +140,16 @@ def in_words(
     groups = grouped(records)
     count = sum(group.count for group in groups)
     told_of = [group for group in groups if group.share >= _TOLD]
-    kernels = ", ".join(
-        f"{names.get(group.label, group.label)} {100 * group.share:.0f} %" for group in told_of[:_KERNELS]
-    )
+    kernels = ", ".join(f"{group.name(names)} {100 * group.share:.0f} %" for group in told_of[:_KERNELS])
     more = f" and {len(groups) - len(told_of[:_KERNELS])} more" if len(groups) > len(told_of[:_KERNELS]) else ""
     if count == 1:
-        start = f"one kernel, {names.get(groups[0].label, groups[0].label)}"
+        start = f"one kernel, {groups[0].name(names)}"
     elif count == len(groups) and len(told_of) == 1:
-        start = f"{names.get(groups[0].label, groups[0].label)} explains it best of {counted(count, 'kernel')}"
+        start = f"{groups[0].name(names)} explains it best of {counted(count, 'kernel')}"
     elif count == len(groups):
         start = f"{counted(count, 'kernel')} share it: {kernels}{more}"
     elif len(groups) == 1:
-        start = f"{counted(count, 'setting')} of {names.get(groups[0].label, groups[0].label)} share it"
+        start = f"{counted(count, 'setting')} of {groups[0].name(names)} share it"
     else:
         start = f"{counted(count, 'setting')} of {counted(len(groups), 'kernel')} share it: {kernels}{more}"
     weights = np.array([record["weight"] for record in records])

@@ -143,10 +143,11 @@ def _kernel(
     curves = {tuple(identity["part"]) for identity in group.identities if identity["role"] == "length_scale"}
     explained = meaning(group.label, len(curves))
     return {
-        "name": names[group.label],
-        "summary": f"{names[group.label]}: {percent(group.share, 0)}{settings}",
+        "name": group.name(names),
+        "summary": f"{group.name(names)}: {percent(group.share, 0)}{settings}",
         "meaning": f"Describes {explained}." if explained else "",
-        "noise": f"Scatter it does not explain: ±{with_unit(group.noise_std.scaled(typical).text(number3), unit)}.",
+        "noise": f"Scatter it does not explain: ±{with_unit(group.noise_std.scaled(typical).text(number3), unit)}"
+        + (" on average; it changes with the inputs." if group.noise_varies else "."),
         "context": f"It also looks at {counted(group.context_rows, 'row')} beyond the border."
         if group.context_rows
         else "",
