@@ -19,7 +19,7 @@ from spngp.learning.experts import Experts, freedom_of
 from spngp.learning.laplace import FreeExpert, draw_free, fit_free
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
-from spngp.learning.search import evenly, tied_prior
+from spngp.learning.search import tied_prior
 from spngp.learning.smooth_noise import SmoothNoise, smooth_noise
 from spngp.learning.tied import Profiled, Tied
 from spngp.learning.tied_evidence import fit_tied
@@ -80,13 +80,13 @@ def _smooth(
     A kernel that was learnt with one noise for all rows may explain some noise as a function. So training also begins
     anew, with some of the rows, and goes on from where these are likelier.
     """
-    gp, some = tied.gps[k][best], evenly(block, _SOME_ROWS)
+    gp, some = tied.gps[k][best], _at_most(_SOME_ROWS, block)
     tried = [_settled(start, some, inputs, plan, rounds=1) for start in (gp, tied.starts[k][best])]
     bare, found = max(tried, key=lambda one: one[1].log_total)
     if found.log_total < some.given_to(gp, keep_factor=False).log_evidence:
         return None
     if some.y.size < block.y.size:
-        more = evenly(block, _MANY_ROWS)
+        more = _at_most(_MANY_ROWS, block)
         bare, found = _settled(bare, more, inputs, plan, found.basis.given_to(bare, found.u).noise_profile)
     profiled = found.basis.given_to(bare, found.u)
     total = block.given_to(profiled, keep_factor=False).log_evidence + found.log_correction
@@ -140,6 +140,12 @@ def _settled(
 def _trained(gp: ExactGP, block: Block, plan: Plan) -> ExactGP:
     """With its noise profile, and all parameters where they then belong."""
     return fit_tied([gp], [block], _EVALUATIONS, priors=[tied_prior(gp, plan)], tolerance=plan.tolerance)[0]
+
+
+def _at_most(count: int, block: Block) -> Block:
+    """``count`` rows of the block, evenly spaced, or all."""
+    n = block.y.size
+    return block if n <= count else block.only(np.linspace(0, n - 1, count).round().astype(np.intp))
 
 
 def _drawn(found: SmoothNoise, gp: ExactGP, relative: float, rng: np.random.Generator) -> ExactGP:
