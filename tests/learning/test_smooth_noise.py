@@ -135,7 +135,7 @@ def test_both_kinds_of_noise_share_the_belief_by_their_evidence():
     key = id(tied.regions), 0
     plain = [FreeExpert(gp, -1.0), FreeExpert(gp.with_theta(gp.theta + 0.1), 0.5)]
     own = [FreeExpert(gp.with_theta(gp.theta - 0.1), float(i)) for i in range(3)]
-    profiled = Profiled([gp], 0.0)
+    profiled = Profiled([gp], 0.0, 0.0)
     both = joined({0: Smooth(own, profiled)}, {key: plain}, tied)[key]
     expected = np.logaddexp(_log_total(plain, block), _log_total(own, block)) - np.log(2.0)
     assert _log_total(both, block) == pytest.approx(expected, rel=1e-10)
@@ -196,3 +196,29 @@ def test_words_and_pages_tell_which_noise_changes(model, tmp_path):
     X, y, _ = noisy_rows(40, 9)
     write_report(model, tmp_path / "report.html", X, y)
     assert "it changes with the inputs" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_noise_that_a_user_gave_stays_as_it_is():
+    X, y, _ = noisy_rows(120, 7)
+    model = SPNGPRegressor(noise_variance=0.3, random_state=0).fit(X, y)
+    assert not any(record["noise_varies"] for record in model.regions_)
+
+
+def test_a_noise_that_jumps_to_and_fro_is_saved_and_opened(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-3.0, 3.0, (150, 1))
+    y = np.sin(X[:, 0]) + np.where(np.sin(4.0 * X[:, 0]) > 0, 1.0, 1e-3) * rng.standard_normal(150)
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    model.save(tmp_path / "m")
+    opened = spngp.load(tmp_path / "m", verify=True)
+    np.testing.assert_array_equal(opened.predict_dist(X).var, model.predict_dist(X).var)
+
+
+def test_the_price_of_more_rows():
+    gp, block, _ = standard(100, 3)
+    found = smooth_noise(gp, block, [0])
+    data = found.hessian - np.diag(found.precision)
+    expected = found.log_correction + 0.5 * np.linalg.slogdet(found.hessian)[1]
+    expected -= 0.5 * np.linalg.slogdet(np.diag(found.precision) + 2.0 * data)[1]
+    assert found.log_correction_of(1.0) == pytest.approx(found.log_correction)
+    assert found.log_correction_of(2.0) == pytest.approx(expected)

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numpy as np
-
 from spngp._support.consistency import must, must_be_finite, must_be_positive, must_have_shape
 from spngp.gp.exact import ExactGP
 from spngp.gp.noise_profile import NoiseProfile
 from spngp.gp.row_weights import Repeats
-
-_LARGEST_LOG = 600.0  # of a factor of the noise: that and its inverse are floats
 
 
 def check_repeats(repeats: Repeats) -> None:
@@ -84,5 +80,3 @@ def check_noise_profile(profile: NoiseProfile) -> None:
     must_be_positive(profile.length_scales, "length-scales of a noise profile")
     must_be_finite([profile.constant, profile.least, profile.most], "constant and limits of a noise profile")
     must_be_positive([profile.least, profile.most - profile.least], "limits of a noise profile")
-    reached = abs(profile.constant) + float(np.abs(profile.coefficients).sum())
-    must(reached < _LARGEST_LOG, f"log factors of a noise profile must be less than {_LARGEST_LOG:g}", reached)

@@ -64,9 +64,10 @@ def _also_smooth(plain: Region, smooth: Region, profiled: Profiled) -> Region:
     """All cuts of a root region, and all once more for experts whose noise changes smoothly as well."""
     assert plain.weights is not None
     assert smooth.weights is not None
-    weight = math.exp(profiled.log_weight)
-    more = [weight * own for own in smooth.weights[1:]]
-    return replace(plain, partitions=plain.partitions + smooth.partitions, weights=(*plain.weights, *more))
+    whole, *cuts = plain.weights  # experts of the whole share its weight already
+    weights = [math.exp(profiled.log_weight_without) * own for own in cuts]
+    weights += [math.exp(profiled.log_weight) * own for own in smooth.weights[1:]]
+    return replace(plain, partitions=plain.partitions + smooth.partitions, weights=(whole, *weights))
 
 
 def _alternative_cuts(X: Array, sizes: Array) -> Region:

@@ -59,15 +59,14 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 
         if small:
             progress.stage("settings", 0)
-        uncut = Uncut.of(tied, W, sound, plan, rng)
+        score = partial(_score, X, sound)
+        uncut = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
         if own_noise is not None and uncut.knows_more:
             before, own_noise = own_noise, without_doubt_explained(uncut, experts, tied, W, Z, own_noise, plan)
             if not np.array_equal(own_noise, before, equal_nan=True):
-                sound = without_doubted(Z, own_noise)
-                uncut = Uncut.of(tied, W, sound, plan, rng)
-        score = partial(_score, X, sound)
-        if uncut.smooth and W.shape[1] > 1:
-            uncut = uncut.if_better(experts, tied, W, sound, plan, score)
+                own, sound = None, without_doubted(Z, own_noise)
+                score = partial(_score, X, sound)
+                uncut = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
         if any(uncut):
             own, experts = None, uncut.put_in(experts, tied, W, sound, plan)
         if Z.shape[1] == 1 and uncut.smooth:
@@ -80,7 +79,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                 own_noise = np.where(trusted, np.nan, own_noise)
                 known, sound = (sound, experts), np.where(trusted, Z, sound)
                 experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, known)
-                uncut = Uncut.of(tied, W, sound, plan, rng)
+                uncut = uncut.averaged_again(tied, W, sound, plan, rng)
             experts = spread_parts(prior_of(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
             experts = uncut.put_in(experts, tied, W, sound, plan)
         progress.stage("leaves", 0)

@@ -63,25 +63,30 @@ def smooth_experts(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Ge
         inputs = [j for j in range(X.shape[1]) if not any(levels[j : j + 1])]  # codes of levels have no order
         if not _FEWEST_ROWS <= block.y.size <= _MOST_ROWS or not 0 < len(inputs) <= _MOST_INPUTS:
             continue
-        given = [block.given_to(gp, keep_factor=False).log_evidence for gp in gps]
-        best = int(np.argmax(given))
-        if gps[best].noise_variance > _LEAST_NOISE * float(np.exp(gps[best].bounds[-1, 0])):
-            with contextlib.suppress(NotPositiveDefiniteError):
-                smooth = _smooth(k, tied, block, inputs, best, plan, rng)
-                found |= {} if smooth is None else {k: smooth}
+        if any(gp.noise_is_fixed for gp in gps):
+            continue
+        with contextlib.suppress(np.linalg.LinAlgError):  # without it, there is the same noise everywhere
+            smooth = _smooth(k, tied, block, inputs, plan, rng)
+            found |= {} if smooth is None else {k: smooth}
     return found
 
 
-def _smooth(
-    k: int, tied: Tied, block: Block, inputs: list[int], best: int, plan: Plan, rng: np.random.Generator
-) -> Smooth | None:
+def _smooth(k: int, tied: Tied, block: Block, inputs: list[int], plan: Plan, rng: np.random.Generator) -> Smooth | None:
     """The likeliest kernel with a noise profile; None if that gains too little.
 
     A kernel that was learnt with one noise for all rows may explain some noise as a function. So training also begins
     anew, with some of the rows, and goes on from where these are likelier.
     """
-    gp, some = tied.gps[k][best], _at_most(_SOME_ROWS, block)
-    tried = [_settled(start, some, inputs, plan, rounds=1) for start in (gp, tied.starts[k][best])]
+    evidences = [block.given_to(gp, keep_factor=False).log_evidence for gp in tied.gps[k]]
+    best = int(np.argmax(evidences))
+    gp, some, tried = tied.gps[k][best], _at_most(_SOME_ROWS, block), []
+    if gp.noise_variance < _LEAST_NOISE * float(np.exp(gp.bounds[-1, 0])):
+        return None
+    for start in (gp, tied.starts[k][best]):
+        with contextlib.suppress(np.linalg.LinAlgError):
+            tried.append(_settled(start, some, inputs, plan, rounds=1))
+    if not tried:
+        return None
     bare, found = max(tried, key=lambda one: one[1].log_total)
     if found.log_total < some.given_to(gp, keep_factor=False).log_evidence:
         return None
@@ -89,28 +94,27 @@ def _smooth(
         more = _at_most(_MANY_ROWS, block)
         bare, found = _settled(bare, more, inputs, plan, found.basis.given_to(bare, found.u).noise_profile)
     profiled = found.basis.given_to(bare, found.u)
-    total = block.given_to(profiled, keep_factor=False).log_evidence + found.log_correction
+    price = found.log_correction_of(block.y.size / found.basis.Phi.shape[0])
+    total = block.given_to(profiled, keep_factor=False).log_evidence + price
     too_little = profiled.noise_variance < (_LEAST_STD * plan.output_spreads[k]) ** 2
-    if too_little or total < block.given_to(gp, keep_factor=False).log_evidence + _LEAST_GAIN:
+    if too_little or total < evidences[best] + _LEAST_GAIN:
         return None
     profile, freedom = profiled.noise_profile, freedom_of(profiled, plan)
     assert profile is not None
     known = fit_free(profiled, block, freedom, moves=False)
-    total, drawn = total + known.log_correction, [profiled]
+    # one of several kernels was chosen, which elsewhere share the weight
+    total, drawn = total + known.log_correction - math.log(len(evidences)), [profiled]
     if block.y.size <= _MANY_ROWS:
         relative = bare.noise_variance / profiled.noise_variance
         parameters = draw_free(profiled, block, freedom, FreeExpert(profiled, 0.0), _DRAWS, rng)
         drawn = [_drawn(found, own.gp, relative, rng) for own in parameters]
-    evidences = [block.given_to(own, keep_factor=False).log_evidence for own in drawn]
-    experts = [
-        FreeExpert(own, total - value, tied.labels[k][best]) for own, value in zip(drawn, evidences, strict=True)
-    ]
+    label = tied.labels[k][best]
+    experts = [FreeExpert(own, total - block.given_to(own, keep_factor=False).log_evidence, label) for own in drawn]
     gps = [
         profiled if j == best else _trained(other.with_noise_profile(profile), block, plan)
         for j, other in enumerate(tied.gps[k])
     ]
-    log_odds = math.log(_PROBABILITY / (1.0 - _PROBABILITY))
-    return Smooth(experts, Profiled(gps, log_odds + found.log_correction))
+    return Smooth(experts, Profiled(gps, math.log(_PROBABILITY) + price, math.log(1.0 - _PROBABILITY)))
 
 
 def _settled(

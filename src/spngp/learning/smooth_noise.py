@@ -121,6 +121,8 @@ class SmoothNoise:
     basis : Basis
     u : ndarray
         Where it is.
+    precision : ndarray
+        Of the prior of each of these numbers.
     hessian : ndarray
         Minus that of the log posterior.
     log_evidence : float
@@ -131,6 +133,7 @@ class SmoothNoise:
 
     basis: Basis
     u: Array
+    precision: Array
     hessian: Array
     log_evidence: float
     log_correction: float
@@ -139,6 +142,12 @@ class SmoothNoise:
     def log_total(self) -> float:
         """The log evidence integrated over profiles, by Laplace's formula."""
         return self.log_evidence + self.log_correction
+
+    def log_correction_of(self, times: float) -> float:
+        """The same for so many times the rows."""
+        prior = np.diag(self.precision)
+        more = prior + times * (self.hessian - prior)
+        return self.log_correction + 0.5 * float(np.linalg.slogdet(self.hessian)[1] - np.linalg.slogdet(more)[1])
 
     def draw(self, rng: np.random.Generator) -> Array:
         """The numbers of a profile, by its plausibility."""
@@ -208,7 +217,7 @@ def _reached(basis: Basis, around: Parabola, precision: Array, u: Array, among: 
     hessian = basis.Phi.T @ around.curvature @ basis.Phi + np.diag(precision)
     correction = 0.5 * float(np.log(precision).sum()) - 0.5 * float(u @ (precision * u))
     correction += among - 0.5 * float(np.linalg.slogdet(hessian)[1])
-    return SmoothNoise(basis, u, hessian, around.value, correction)
+    return SmoothNoise(basis, u, precision, hessian, around.value, correction)
 
 
 def _parabola(K: Array, y: Array, noise_variance: float, floor: float, g: Array) -> Parabola | None:

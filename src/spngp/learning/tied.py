@@ -53,13 +53,14 @@ class Profiled:
     ----------
     gps : list of ExactGP
         One prior per kernel, with the same noise profile.
-    log_weight : float
-        Log of the prior weight of noise that changes smoothly, relative to noise that does not; the price of the
-        profile's freedom included.
+    log_weight, log_weight_without : float
+        Logs of the prior weights of noise that changes smoothly, with the price of the profile's freedom, and of noise
+        that does not.
     """
 
     gps: list[ExactGP]
     log_weight: float
+    log_weight_without: float
 
 
 @dataclass(frozen=True, eq=False)

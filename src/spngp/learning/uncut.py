@@ -58,10 +58,16 @@ class Uncut(NamedTuple):
 
         Of several inputs evidence may take for noise what is a function that the kernel does not fit.
         """
+        if not self.smooth or X.shape[1] == 1:
+            return self
         without = self._replace(smooth={})
         plain, smooth = (score(tied, own.put_in(experts, tied, X, Y, plan), plan) for own in (without, self))
         better = smooth.log_density > plain.log_density + BETTER
         return self if better and smooth.squared_error < _FARTHER * plain.squared_error else without
+
+    def averaged_again(self, tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Uncut:
+        """With settings averaged anew, for other outputs in doubt."""
+        return self._replace(averaged=averaged_experts(tied, X, Y, plan, rng))
 
     @property
     def knows_more(self) -> bool:

@@ -205,7 +205,7 @@ def _parts(living: Living, old: LivingRegion, index: Index, leaves: list[int]) -
         experts = []
         for leaf in inside:
             node = cast("Leaf", entries[leaf].node)
-            tied = (node.output, node.noise_variance) in living.tied_noise
+            tied = (node.output, node.noise_variance) in living.tied_noise and node.gp.noise_profile is None
             experts.append(LivingExpert(leaf, node.output, node.label, node.gp, tied))
         reach, n_context, sight = _reach(living, box, numbers, old)
         counts = (numbers.size, 0, n_context)
