@@ -74,7 +74,7 @@ class Group:
     identities: tuple[dict[str, Any], ...]
     context_rows: int
     log_evidence: Range
-    noise_varies: bool
+    noise_varies: bool = False
 
     def name(self, names: Mapping[str, str]) -> str:
         """What it is called, given the names of kernels by their labels."""
