@@ -16,12 +16,11 @@ from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.held_out import Score
 from spngp.learning.plan import Plan
 from spngp.learning.screening import DOUBTED
+from spngp.learning.stacking import CUT, PLAIN, only, with_further
 from spngp.learning.tied import Tied
 from spngp.network import Box, Node, conditioning
 from spngp.structure import Compact
 from spngp.structure.regions import Cut
-
-BETTER = 10.0  # nats by which cuts of several inputs must predict better, all rows together
 
 
 def cut_by_noise(
@@ -46,15 +45,16 @@ def cut_if_better(
     Y: Array,
     plan: Plan,
     score: Callable[[Tied, Experts, Plan], Score],
+    scores: dict[str, Score],
     rng: np.random.Generator,
     convergence: Convergence,
     progress: Progress,
-) -> tuple[Tied, Experts] | None:
-    """Regions of a small set with cuts to choose from, and their experts; None if nothing speaks for a cut.
+) -> tuple[Tied, Experts, dict[str, Score]] | None:
+    """Regions of a small set with cuts to choose from, their experts, and scores; None if nothing speaks for a cut.
 
     Evidence judges experts by what their own rows say, but they predict with the rows around them as well, and of
     several inputs that is much of what they know; nor does it know the shape of the noise. There, cuts have to predict
-    better too, each row by all others, by ``score``.
+    better too, each row by all others, by ``score``. ``scores`` are those of alternatives that are known already.
     """
     candidates = candidate_regions(tied, X, Y, plan)
     if candidates is None:
@@ -62,9 +62,10 @@ def cut_if_better(
     cut = replace(tied, regions=candidates)
     others = learn_experts(cut, X, Y, {}, plan, rng, convergence, progress)
     if X.shape[1] == 1:
-        return cut, others
-    without = score(tied, experts, replace(plan, chooses_cuts=False))
-    return (cut, others) if score(cut, others, plan).log_density > without.log_density + BETTER else None
+        return cut, others, {}
+    scores = scores or {PLAIN: score(tied, experts, replace(plan, chooses_cuts=False))}
+    scores = with_further(scores, CUT, score(cut, only(CUT, others, cut), plan))
+    return (cut, others, scores) if CUT in scores else None
 
 
 def explained(

@@ -13,9 +13,9 @@ from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 from spngp.kernels import Kernel, Linear, Matern, Parameter, RandomSlopes, SquaredExponential, from_sklearn
 
 # In standard deviations of the output. Without a floor, repeated rows drive the noise to zero; many rows may know it to
-# be smaller than few do: the floor falls as 1/√n from 1,000 rows on, down to a third.
+# be smaller than few do: from 1,000 rows on the floor falls as n^−0.75, down to a sixth.
 NOISE_STD_FLOOR = 0.003
-_FLOOR_FALLS_FROM, _LOWEST_FLOOR = 1000, 1.0 / 3.0
+_FLOOR_FALLS_FROM, _FLOOR_POWER, _LOWEST_FLOOR = 1000, 0.75, 1.0 / 6.0
 NOISE_START = 0.05  # noise variance at the start of training, as a share of the output's variance
 OVERLAP = 3.0  # context rows per own row, at least, up to OVERLAP_FALLS_FROM rows
 ROWS_SEEN = 3.2  # own and context rows of a leaf, at least, in units of the largest leaf
@@ -150,10 +150,10 @@ def noise_parameter(spread: float, n_rows: int) -> Parameter:
     --------
     >>> from spngp.learning.defaults import noise_parameter
     >>> [round(noise_parameter(1.0, n).bounds[0] ** 0.5, 4) for n in (100, 4000, 100_000)]
-    [0.003, 0.0015, 0.001]
+    [0.003, 0.0011, 0.0005]
     """
     variance = spread**2
-    floor = NOISE_STD_FLOOR * min(1.0, max(_LOWEST_FLOOR, math.sqrt(_FLOOR_FALLS_FROM / max(1, n_rows))))
+    floor = NOISE_STD_FLOOR * min(1.0, max(_LOWEST_FLOOR, (_FLOOR_FALLS_FROM / max(1, n_rows)) ** _FLOOR_POWER))
     return Parameter(NOISE_START * variance, (floor**2 * variance, 4.0 * variance))
 
 

@@ -24,6 +24,7 @@ from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.part_settings import spread_parts
 from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
+from spngp.learning.stacking import stacked
 from spngp.learning.surprises import surprise_variances
 from spngp.learning.tied import Tied
 from spngp.learning.uncut import Uncut, without_doubt_explained
@@ -60,20 +61,20 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         if small:
             progress.stage("settings", 0)
         score = partial(_score, X, sound)
-        uncut = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
+        uncut, scores = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
         if own_noise is not None and uncut.knows_more:
             before, own_noise = own_noise, without_doubt_explained(uncut, experts, tied, W, Z, own_noise, plan)
             if not np.array_equal(own_noise, before, equal_nan=True):
                 own, sound = None, without_doubted(Z, own_noise)
                 score = partial(_score, X, sound)
-                uncut = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
+                uncut, scores = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
         if any(uncut):
             own, experts = None, uncut.put_in(experts, tied, W, sound, plan)
         if Z.shape[1] == 1 and uncut.smooth:
             tied = replace(tied, profiled=uncut.smooth[0].profiled)
-        found = cut_if_better(tied, experts, W, sound, cutting, score, *working) if small else None
+        found = cut_if_better(tied, experts, W, sound, cutting, score, scores, *working) if small else None
         if found is not None:
-            (tied, experts), plan, own = found, cutting, None
+            (tied, experts, scores), plan, own = found, cutting, None
             if own_noise is not None:
                 trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
                 own_noise = np.where(trusted, np.nan, own_noise)
@@ -82,6 +83,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
                 uncut = uncut.averaged_again(tied, W, sound, plan, rng)
             experts = spread_parts(prior_of(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
             experts = uncut.put_in(experts, tied, W, sound, plan)
+        experts = stacked(scores, tied, experts, W, sound, plan)
         progress.stage("leaves", 0)
         unseen = before_rows(tied, experts, X, Y, reach, plan)
         learnt = in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
@@ -90,12 +92,15 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
 
 
 def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> Score:
-    """Leave-one-out score of the sound outputs, in the units of learning, context and noise shape included."""
+    """Leave-one-out score of the sound outputs, in the units of learning, with context.
+
+    Noise that is learnt has its shape here, whether or not predictions will have it: means do not hang on that.
+    """
     outputs, no_reach = plan.units.outputs.invert(sound), np.full(sound.shape[1], np.inf)
     unseen = before_rows(tied, experts, X, outputs, no_reach, plan)
     network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
-    fixed_draws = np.random.default_rng(0)
-    working = plan.learns_noise_shape, fixed_draws, plan.n_jobs
+    noise_is_learnt = not any(gp.noise_is_fixed for gps in plan.templates for gp in gps)
+    working = noise_is_learnt, np.random.default_rng(0), plan.n_jobs
     shapes = noise_shapes(network, sound.shape[1], None, no_reach, *working, keeps_variance=True)
     return leave_one_out_score(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
 

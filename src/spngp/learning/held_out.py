@@ -18,10 +18,20 @@ _NEGLIGIBLE = 1e-6  # weight of a leaf whose density is not asked for
 
 
 class Score(NamedTuple):
-    """How well outputs are predicted that are left out: sums of their log densities, and of squared errors."""
+    """How well outputs are predicted that are left out: log densities and errors, (n, outputs), NaN where missing."""
 
-    log_density: float
-    squared_error: float
+    log_densities: Array
+    errors: Array
+
+    @property
+    def log_density(self) -> float:
+        """Of all outputs together."""
+        return float(np.nansum(self.log_densities))
+
+    @property
+    def squared_error(self) -> float:
+        """The sum over all outputs."""
+        return float(np.nansum(np.square(self.errors)))
 
 
 def leave_one_out_score(
@@ -50,4 +60,4 @@ def leave_one_out_score(
         k = cast("Leaf", placed[i].node).output
         total[observed, k] = np.logaddexp(total[observed, k], log_weights[i] + density)
         error[observed, k] += np.exp(log_weights[i]) * residuals
-    return Score(float(total[~np.isnan(Y)].sum()), float(np.square(error).sum()))
+    return Score(np.where(np.isnan(Y), np.nan, total), np.where(np.isnan(Y), np.nan, error))

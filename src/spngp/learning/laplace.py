@@ -33,7 +33,7 @@ _TOLERANCE = 0.02  # nats that the last step may leave
 _EVALUATIONS, _FURTHER_EVALUATIONS = 20, 4
 _FEW_ROWS = 250
 _BURN_IN, _STEPS_PER_DRAW = 6, 3
-_NOT_TO_BE_HAD = -1e6  # nats, for an expert whose covariance cannot be factored: as good as left away
+LEFT_AWAY = -1e6  # nats, for an expert whose covariance cannot be factored: as good as left away
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def fit_free(gp: ExactGP, block: Block, freedom: Freedom, moves: bool = True) ->
                 phi = climb(objective, phi, path.box, _upright(hessian), _FURTHER_EVALUATIONS, _TOLERANCE)
                 gradient = objective(phi)[1]
         except NotPositiveDefiniteError:
-            return FreeExpert(gp, _NOT_TO_BE_HAD)
+            return FreeExpert(gp, LEFT_AWAY)
     return FreeExpert(gp.with_theta(path.theta(phi)), _log_correction(phi, gradient, hessian, path.box))
 
 
@@ -121,7 +121,7 @@ def draw_free(
 
     Together they have the corrected evidence that it had alone, each the same share.
     """
-    if not freedom.std.size or known.log_correction == _NOT_TO_BE_HAD:
+    if not freedom.std.size or known.log_correction == LEFT_AWAY:
         return [known]
     path = _Path(gp, freedom)
     phi = path.phi(known.gp.theta)

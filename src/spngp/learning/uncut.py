@@ -9,12 +9,13 @@ import numpy as np
 
 from spngp._support.types import Array
 from spngp.learning.averaging import Averaged, averaged_experts, believes_in_steps, put_in
-from spngp.learning.cutting import BETTER, explained
+from spngp.learning.cutting import explained
 from spngp.learning.experts import Experts
 from spngp.learning.held_out import Score
 from spngp.learning.plan import Plan
 from spngp.learning.regional import prior_of
 from spngp.learning.smooth_experts import Smooth, joined, smooth_experts
+from spngp.learning.stacking import PLAIN, SMOOTH, only, with_further
 from spngp.learning.tied import Tied
 
 _FARTHER = 1.04  # squared errors with smooth noise, relative to those without it, at most
@@ -53,17 +54,20 @@ class Uncut(NamedTuple):
         Y: Array,
         plan: Plan,
         score: Callable[[Tied, Experts, Plan], Score],
-    ) -> Uncut:
-        """Without smooth noise, unless with it outputs that are left out are predicted better, and not farther off.
+    ) -> tuple[Uncut, dict[str, Score]]:
+        """Without smooth noise, unless outputs that are left out are better predicted and no farther off; the scores.
 
-        Of several inputs evidence may take for noise what is a function that the kernel does not fit.
+        Of several inputs evidence may take for noise what is a function that the kernel does not fit. Along a single
+        one it decides, and there are no scores.
         """
         if not self.smooth or X.shape[1] == 1:
-            return self
-        without = self._replace(smooth={})
-        plain, smooth = (score(tied, own.put_in(experts, tied, X, Y, plan), plan) for own in (without, self))
-        better = smooth.log_density > plain.log_density + BETTER
-        return self if better and smooth.squared_error < _FARTHER * plain.squared_error else without
+            return self, {}
+        without, joined_experts = self._replace(smooth={}), self.put_in(experts, tied, X, Y, plan)
+        plain, smooth = (score(tied, only(name, joined_experts, tied), plan) for name in (PLAIN, SMOOTH))
+        scores = {PLAIN: plain}
+        if smooth.squared_error < _FARTHER * plain.squared_error:
+            scores = with_further(scores, SMOOTH, smooth)
+        return self if SMOOTH in scores else without, scores
 
     def averaged_again(self, tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Uncut:
         """With settings averaged anew, for other outputs in doubt."""
