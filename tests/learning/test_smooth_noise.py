@@ -156,13 +156,13 @@ def test_a_fit_learns_how_the_noise_changes_and_without_steps(model):
     assert np.corrcoef(noise, true)[0, 1] > 0.97
     assert np.abs(noise - true).max() < 1.0
     assert np.abs(np.diff(np.log(model.predict(grid, return_std=True)[1]))).max() < 0.25
-    assert sum(record["weight"] for record in model.regions_ if record["noise_varies"]) > 0.9
+    assert sum(record["weight"] for record in model.regions_ if record["noise_varies"]) > 0.8
 
 
 def test_rows_that_come_later_are_exact():
     X, y, _ = noisy_rows(112, 8, 2)
     model = SPNGPRegressor(random_state=0, noise_shape="gaussian").fit(X[:100], y[:100])
-    assert sum(record["weight"] for record in model.regions_ if record["noise_varies"]) > 0.9
+    assert sum(record["weight"] for record in model.regions_ if record["noise_varies"]) > 0.8
     living = copy.copy(model).partial_fit(X[100:], y[100:]).forget(rows=[3, 104])
     naive, at = Naive(living._learnt), np.random.default_rng(0).uniform(-0.1, 1.1, (7, 2))
     mean, variance = naive.moments(at)

@@ -44,12 +44,12 @@ class Smooth(NamedTuple):
     ----------
     experts : list of FreeExpert
         Draws, which have the same evidence, that of all together.
-    profiled : Profiled
-        For experts of parts of the set.
+    profiled : Profiled, optional
+        For experts of parts of the set, which is cut along a single input.
     """
 
     experts: list[FreeExpert]
-    profiled: Profiled
+    profiled: Profiled | None
 
 
 def smooth_experts(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> dict[int, Smooth]:
@@ -110,6 +110,8 @@ def _smooth(k: int, tied: Tied, block: Block, inputs: list[int], plan: Plan, rng
         drawn = [_drawn(found, own.gp, relative, rng) for own in parameters]
     label = tied.labels[k][best]
     experts = [FreeExpert(own, total - block.given_to(own, keep_factor=False).log_evidence, label) for own in drawn]
+    if block.X.shape[1] > 1:
+        return Smooth(experts, None)
     gps = [
         profiled if j == best else _trained(other.with_noise_profile(profile), block, plan)
         for j, other in enumerate(tied.gps[k])

@@ -21,6 +21,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from spngp._linalg.square import Square
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.noise_profile import NoiseProfile
@@ -223,15 +224,17 @@ def _reached(basis: Basis, around: Parabola, precision: Array, u: Array, among: 
 def _parabola(K: Array, y: Array, noise_variance: float, floor: float, g: Array) -> Parabola | None:
     """The log evidence around these log factors of the noise, which is at least ``floor``; None if it cannot be had."""
     free = noise_variance * np.exp(np.minimum(g, _LARGEST))
-    C = K + np.diag(np.maximum(free, floor))
     D = np.where(free > floor, free, 0.0)  # what changes with g
-    try:
-        factor = cho_factor(C, lower=True)
-    except np.linalg.LinAlgError:
+    C = Square(np.array(K, order="F"))
+    C.diagonal += np.maximum(free, floor)
+    if not C.cholesky():
         return None
-    P = cho_solve(factor, np.eye(y.size))
+    log_determinant = C.log_determinant()
+    C.bound_invert()()
+    P = np.tril(C.array)
+    P += np.tril(P, -1).T
     alpha = P @ y
-    value = -0.5 * float(y @ alpha) - float(np.log(np.diagonal(factor[0])).sum()) - 0.5 * y.size * math.log(2 * math.pi)
+    value = -0.5 * float(y @ alpha) - 0.5 * log_determinant - 0.5 * y.size * math.log(2 * math.pi)
     gradient = 0.5 * D * (alpha**2 - np.diagonal(P))
     return Parabola(g, value, gradient, 0.5 * (P * P) * np.outer(D, D))
 
