@@ -22,7 +22,7 @@ from spngp._linalg.lapack import pointer
 from spngp._linalg.square import Square
 from spngp._support.threads import map_leaves
 from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
-from spngp.kernels import Linear, Matern, RationalQuadratic, SquaredExponential
+from spngp.kernels import Constant, Linear, Matern, Parameter, RationalQuadratic, SquaredExponential
 from spngp.kernels.compiled_sum import covariances_with_few
 
 needs_library = pytest.mark.skipif(_compiled.library is None, reason="there is no compiled library")
@@ -36,6 +36,8 @@ KERNELS = {
     "sum": SquaredExponential(0.8) + Matern(1.5, [0.5, 1.0, 2.0]),
     "sum, the other way round": Matern(1.5, [0.5, 1.0, 2.0]) + SquaredExponential(0.8),
     "sum of three": Matern(1.5, [0.5, 1.0, 2.0]) + Matern(2.5, 3.0) + Matern(0.5, 0.2, 0.1),
+    "with a constant": Matern(1.5, [0.5, 1.0, 2.0]) + Constant(2.5) + SquaredExponential(0.8),
+    "a constant that is not learnt": SquaredExponential([0.5, 1.0, 2.0]) + Constant(Parameter(1.0, fixed=True)),
     "product": SquaredExponential(0.8) * Matern(2.5, [0.5, 1.0, 2.0]),
 }
 

@@ -15,7 +15,8 @@ from spngp._support.types import Array, Indices
 from spngp.kernels import level_codes
 from spngp.kernels.base import Kernel, KernelSum
 from spngp.kernels.compiled import CompiledFormula
-from spngp.kernels.stationary import Stationary
+from spngp.kernels.dot_product import Constant
+from spngp.kernels.stationary import SquaredExponential, Stationary
 
 
 class CompiledSum(NamedTuple):
@@ -46,34 +47,68 @@ class CompiledSum(NamedTuple):
     levels: tuple[tuple[int, ...], ...]
 
 
-def _compiled_parts(kernel: Kernel, d: int) -> tuple[list[Stationary], list[CompiledFormula]] | None:
-    """The parts of a sum and their formulas; None if one of them is not compiled."""
+class _Part(NamedTuple):
+    """A part of a sum as the library takes it.
+
+    Attributes
+    ----------
+    kernel : Stationary or Constant
+    formula : CompiledFormula
+    unit : float
+        Factor of its features.
+    """
+
+    kernel: Stationary | Constant
+    formula: CompiledFormula
+    unit: float
+
+    @staticmethod
+    def of(kernel: Kernel, d: int) -> _Part | None:
+        """None if there is no library, or if it does not know the kernel."""
+        if type(kernel) is Constant:  # a squared exponential of rows that are all the same
+            formula = SquaredExponential()._compiled_formula(d)
+            return None if formula is None else _Part(kernel, formula, 0.0)
+        if not isinstance(kernel, Stationary) or (formula := kernel._compiled_formula(d)) is None:
+            return None
+        return _Part(kernel, formula, kernel._scale(kernel.parameters.values))
+
+    @property
+    def length_scale_places(self) -> Any:
+        """Where length-scales stand among the kernel's parameters; those of a constant may be any number."""
+        return self.kernel._places["variance" if isinstance(self.kernel, Constant) else "length_scale"]
+
+    def levels(self, d: int) -> tuple[int, ...]:
+        """For each input of codes its number of levels, 0 for numbers."""
+        return (isinstance(self.kernel, Stationary) and self.kernel.levels) or (0,) * d
+
+
+def _compiled_parts(kernel: Kernel, d: int) -> list[_Part] | None:
+    """The parts of a sum; None if one of them is not compiled."""
     parts = kernel.parts if isinstance(kernel, KernelSum) else (kernel,)
-    known = [part for part in parts if isinstance(part, Stationary)]
-    formulas = [formula for part in known if (formula := part._compiled_formula(d)) is not None]
-    return (known, formulas) if len(formulas) == len(parts) else None
+    known = [known for part in parts if (known := _Part.of(part, d)) is not None]
+    return known if len(known) == len(parts) else None
 
 
 def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
     """None if there is no library, or if it does not know one of the parts."""
-    found = _compiled_parts(kernel, d)
-    if found is None:
+    known = _compiled_parts(kernel, d)
+    if known is None:
         return None
-    known, formulas = found
     first, variances, length_scales = 0, [], []
     for part in known:
-        places = first + np.arange(part.parameters.values.size)
-        variances.append(int(places[part._places["variance"]]))
-        length_scales.append(np.broadcast_to(places[part._places["length_scale"]], (d,)))
+        places = first + np.arange(part.kernel.parameters.values.size)
+        variances.append(int(places[part.kernel._places["variance"]]))
+        length_scales.append(np.broadcast_to(places[part.length_scale_places], (d,)))
         first += places.size
+    levels = tuple(part.levels(d) for part in known)
     return CompiledSum(
-        numbers=np.array([formula.number for formula in formulas], dtype=np.int64),
-        slope_factors=np.array([[formula.slope_factor] for formula in formulas]),
-        units=np.array([[part._scale(part.parameters.values)] for part in known]),
+        numbers=np.array([part.formula.number for part in known], dtype=np.int64),
+        slope_factors=np.array([[part.formula.slope_factor] for part in known]),
+        units=np.array([[part.unit] for part in known]),
         variances=np.array(variances),
         length_scales=np.array(length_scales),
         n_values=first,
-        levels=tuple(part.levels or (0,) * d for part in known) if any(part.levels for part in known) else (),
+        levels=levels if any(map(any, levels)) else (),
     )
 
 
@@ -93,22 +128,20 @@ class FewColumns:
         Prior variance at every row.
     """
 
-    def __init__(
-        self, kernel: Kernel, parts: Sequence[Stationary], formulas: Sequence[CompiledFormula], d: int
-    ) -> None:
+    def __init__(self, kernel: Kernel, parts: Sequence[_Part], d: int) -> None:
         self._kernel, self._d = kernel, d
-        numbers = np.array([formula.number for formula in formulas], dtype=np.int64)
+        numbers = np.array([part.formula.number for part in parts], dtype=np.int64)
         scales, caps = np.empty((len(parts), d)), None
         for part, row in zip(parts, scales, strict=True):
-            values = part.parameters.values
-            row[:] = part._scale(values) / values[part._places["length_scale"]]
-        if any(part.levels for part in parts):
-            caps = level_codes.caps(tuple(part.levels or (0,) * d for part in parts), scales)
-        variances = np.array([math.log(part.variance) for part in parts])
+            row[:] = part.unit / part.kernel.parameters.values[part.length_scale_places]
+        levels = tuple(part.levels(d) for part in parts)
+        if any(map(any, levels)):
+            caps = level_codes.caps(levels, scales)
+        variances = np.array([math.log(part.kernel.variance) for part in parts])
         self._arrays = (numbers, scales, variances, caps)  # they stay, so that their addresses do
         addresses = [0 if array is None else array.ctypes.data for array in self._arrays]
         self.addressed = AddressedKernel(numbers.size, *addresses)
-        self.variance = sum(part.variance for part in parts)
+        self.variance = sum(part.kernel.variance for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return covariances_with_few, (self._kernel, self._d)
@@ -139,4 +172,4 @@ def covariances_with_few(kernel: Kernel, d: int) -> Callable[[Array, Array], Arr
     known = _compiled_parts(kernel, d)
     if known is None:
         return lambda X1, X2: np.ascontiguousarray(kernel.covariances(X1, X2).T)
-    return FewColumns(kernel, *known, d)
+    return FewColumns(kernel, known, d)
