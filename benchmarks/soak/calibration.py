@@ -122,14 +122,14 @@ def run(effort: Effort) -> Table:
     p_value = float(kstest(fixed, "uniform").pvalue)
     cells, learnt = [], []
     for n, d in SHAPES if effort.share > 0.05 else SHAPES[1:2]:
-        sets = effort.count(160, 3)
+        sets = effort.count(120, 3)
         found = np.array(each(partial(learnt_transforms, n, d, effort.seed), sets, effort.n_jobs, 4))
         learnt.append(found.ravel())
         holds = np.stack([np.abs(found - 0.5) <= 0.5 * level for level in LEVELS], axis=-1).mean(axis=1)
         cells.append(Cell.of("Gaussian, its prior", n, d, holds, full))
     for kind, law in OTHER_LAWS.items():
         for n, d in OTHER_SHAPES if effort.share > 0.05 else ():
-            sets = effort.count(100 if kind == "gp" else 40, 3)
+            sets = effort.count(80 if kind == "gp" else 40, 3)
             shares = each(partial(other_law, kind, n, d, effort.seed), sets, effort.n_jobs, 4)
             cells.append(Cell.of(law, n, d, np.array(shares), full and kind == "gp"))
     if full:

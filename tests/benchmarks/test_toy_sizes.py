@@ -83,6 +83,9 @@ RUNS = {
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
     "same_numbers": [Run("", r"the same", ("yacht",))],
     "saved_models": [Run("--models leaf", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
+    "small_sets": [
+        Run("--sets grid,yacht --rows 30 --seeds 1", r"grid \| 30 \| -?\d(.*\n)*.*yacht \| 30 \| -?\d", ("yacht",))
+    ],
     "scale": [],  # in test_reporting.py
     "progressive": [
         Run(
