@@ -581,3 +581,13 @@ def test_a_posterior_has_the_prior_that_was_conditioned():
     assert posterior.has_prior_of(prior)
     assert not posterior.has_prior_of(ExactGP(prior.kernel, 0.2))
     assert not posterior.has_prior_of(prior.with_kernel(SquaredExponential()))
+
+
+def test_a_gradient_that_overflows_is_infinite_and_not_nan():
+    gp = ExactGP(Periodic(2.6e169, 1e-146, 8.8e-21), 0.0)
+    X, y = np.linspace(-1.5, 1.5, 9)[:, np.newaxis], np.random.default_rng(0).standard_normal(9)
+    with np.errstate(all="ignore"):
+        value, gradient = gp.log_evidence_with_gradient(X, y)
+    assert np.isfinite(value)
+    assert gradient[1] == np.inf
+    assert np.isfinite(gradient[[0, 2]]).all()

@@ -94,6 +94,7 @@ class Evidence:
         self._pack()
         # an entry below the diagonal stands for two of the symmetric matrix, so its derivative is −pairs
         by_kernel = -self._kernel.pullback(self._pairs, g_diagonal)
+        by_kernel[np.isnan(by_kernel)] = np.inf  # ∞ − ∞: it overflows, and that is what an optimiser has to know
         if self._shares is not None:
             missing = 0.5 * (1.0 - self._shares) / (noise_variance * self._factors + self._variances)
             by_row = self._factors * (missing - g_diagonal / self._shares)
