@@ -35,6 +35,15 @@ def standard(n, seed, d=1):
     return gp, Block(W, (y - y.mean()) / y.std()), std
 
 
+def test_the_parabola_of_more_rows_is_that_of_numpy():
+    gp, block, _ = standard(70, 1)  # the inverse is made by halves
+    K, g = gp.kernel.gram(block.X), np.linspace(-1.0, 1.0, 70)
+    around, D = subject._parabola(K, block.y, 0.2, 1e-5, g), 0.2 * np.exp(g)
+    P = np.linalg.inv(K + np.diag(D))
+    np.testing.assert_allclose(around.gradient, 0.5 * D * ((P @ block.y) ** 2 - np.diagonal(P)), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(around.curvature, 0.5 * P**2 * np.outer(D, D), rtol=1e-9, atol=1e-12)
+
+
 def test_the_parabola_has_the_slope_of_the_evidence_and_its_expected_curvature():
     gp, block, _ = standard(12, 0)
     K, g = gp.kernel.gram(block.X), np.linspace(-1.0, 1.0, 12)
@@ -156,7 +165,7 @@ def test_a_fit_learns_how_the_noise_changes_and_without_steps(model):
     assert np.corrcoef(noise, true)[0, 1] > 0.97
     assert np.abs(noise - true).max() < 1.0
     assert np.abs(np.diff(np.log(model.predict(grid, return_std=True)[1]))).max() < 0.25
-    assert sum(record["weight"] for record in model.regions_ if record["noise_varies"]) > 0.8
+    assert sum(record["weight"] for record in model.regions_ if record["noise_varies"]) > 0.9
 
 
 def test_rows_that_come_later_are_exact():

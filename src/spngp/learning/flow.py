@@ -24,7 +24,7 @@ from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.part_settings import spread_parts
 from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
-from spngp.learning.stacking import stacked
+from spngp.learning.stacking import CUT, leading, only, stacked
 from spngp.learning.surprises import surprise_variances
 from spngp.learning.tied import Tied
 from spngp.learning.uncut import Uncut, without_doubt_explained
@@ -63,7 +63,8 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         score = partial(_score, X, sound)
         uncut, scores = Uncut.of(tied, W, sound, plan, rng).if_better(experts, tied, W, sound, plan, score)
         if own_noise is not None and uncut.knows_more:
-            before, own_noise = own_noise, without_doubt_explained(uncut, experts, tied, W, Z, own_noise, plan)
+            whole = leading(scores, uncut.put_in(experts, tied, W, sound, plan), tied)
+            before, own_noise = own_noise, without_doubt_explained(whole, tied, W, Z, own_noise, plan)
             if not np.array_equal(own_noise, before, equal_nan=True):
                 own, sound = None, without_doubted(Z, own_noise)
                 score = partial(_score, X, sound)
@@ -76,17 +77,19 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         if found is not None:
             (tied, experts, scores), plan, own = found, cutting, None
             if own_noise is not None:
-                trusted = explained(prior_of(tied.regions, experts, plan), W, Z, sound, own_noise, plan.variances)
+                known = leading(scores, experts, tied)
+                trusted = explained(prior_of(tied.regions, known, plan), W, Z, sound, own_noise, plan.variances)
                 own_noise = np.where(trusted, np.nan, own_noise)
-                known, sound = (sound, experts), np.where(trusted, Z, sound)
-                experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, known)
+                earlier, sound = (sound, experts), np.where(trusted, Z, sound)
+                experts = learn_experts(tied, W, sound, ground.curvatures, plan, *working, earlier)
                 uncut = uncut.averaged_again(tied, W, sound, plan, rng)
-            experts = spread_parts(prior_of(tied.regions, experts, plan), tied, experts, W, sound, plan, rng)
+            cuts = prior_of(tied.regions, only(CUT, experts, tied) if scores else experts, plan)
+            experts = spread_parts(cuts, tied, experts, W, sound, plan, rng)
             experts = uncut.put_in(experts, tied, W, sound, plan)
-        experts = stacked(scores, tied, experts, W, sound, plan)
         progress.stage("leaves", 0)
-        unseen = before_rows(tied, experts, X, Y, reach, plan)
-        learnt = in_units_of_the_user(given_rows(unseen, X, Y, own_noise, own, plan.n_jobs), rng, plan.n_jobs)
+        unseen = before_rows(tied, leading(scores, experts, tied), X, Y, reach, plan)
+        learnt = given_rows(unseen, X, Y, own_noise, own, plan.n_jobs, partial(stacked, scores))
+        learnt = in_units_of_the_user(learnt, rng, plan.n_jobs)
     convergence.warn()
     return learnt
 

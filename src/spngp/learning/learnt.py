@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,7 +40,8 @@ class Learnt:
     own : Node
         The posterior network whose leaves know their own rows only.
     seeing : Node
-        The same network whose leaves see context rows as well.
+        The same network whose leaves see context rows as well; alternatives of a small set may have other weights, see
+        :mod:`spngp.learning.stacking`.
     network : Node
         The network that predicts: ``seeing`` in the units of the user, with the shape of the noise.
     tiles : list of Box
@@ -154,7 +156,13 @@ def _lengthened(known: Array, n_rows: int, value: float) -> Array:
 
 
 def given_rows(
-    learnt: Learnt, X: Array, Y: Array, own_noise: Array | None, known: Node | None, n_jobs: int | None
+    learnt: Learnt,
+    X: Array,
+    Y: Array,
+    own_noise: Array | None,
+    known: Node | None,
+    n_jobs: int | None,
+    weighed: Callable[[Node], Node] = lambda own: own,
 ) -> Learnt:
     """The exact posterior given all rows X and Y; they begin with the rows that ``learnt`` has seen.
 
@@ -169,6 +177,8 @@ def given_rows(
         A posterior of own rows without the outputs in doubt. Leaves that have none are taken from it, if context rows
         are to be added: its leaves have no factors, and context makes new ones.
     n_jobs : int or None
+    weighed : callable
+        The posterior of own rows with the weights that it predicts with, if these are others than Bayes' rule gives.
     """
 
     def within_budget(sizes: list[int]) -> list[bool]:
@@ -190,7 +200,7 @@ def given_rows(
     own = conditioning.condition(
         root, W[new], Z[new], own_noise=noise, variances=given, known=known, n_jobs=n_jobs, keep=keep
     )
-    learnt = replace(learnt, own=own, seeing=prune(own, learnt.negligible), X=X, Y=Y, own_noise=own_noise)
+    learnt = replace(learnt, own=own, seeing=prune(weighed(own), learnt.negligible), X=X, Y=Y, own_noise=own_noise)
     return _with_context(learnt, W, Z, n_jobs, within_budget) if sees_context else learnt
 
 

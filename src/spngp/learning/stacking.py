@@ -1,4 +1,4 @@
-"""Alternatives of a small set of several inputs, weighed by how well they predict outputs that are left out.
+"""Alternatives of a small set of several inputs, mixed by how well they predict outputs that are left out.
 
 The evidence of a cut counts what its parts know from their own rows alone, while they predict with the rows around
 them, and it knows nothing of the shape of the noise. Nor is any of the alternatives what made the rows: the one that is
@@ -7,40 +7,41 @@ likeliest is not the best prediction, a mixture is. So the weights w of the alte
     Σ_i log Σ_a w_a p_a(y_i | all other rows),
 
 which is called stacking (Yao, Vehtari, Simpson, Gelman: Using stacking to average Bayesian predictive distributions,
-Bayesian Analysis, 2018). Their prior weights in the network are those that the rows turn into w.
+Bayesian Analysis, 2018). A model predicts with these weights until rows come or go. From then on weights follow from
+evidence, as always, between the alternatives that stacking believes in most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
-from spngp._support.types import Array, Mask
+from spngp._support.types import Array
 from spngp.learning.experts import Experts
 from spngp.learning.held_out import Score
 from spngp.learning.laplace import LEFT_AWAY, FreeExpert
-from spngp.learning.plan import Plan
-from spngp.learning.regional import prior_of
 from spngp.learning.tied import Tied
-from spngp.network import Node, Sum, conditioning
+from spngp.network import Leaf, Node, Product, Sum
 
 PLAIN, SMOOTH, CUT = "plain", "smooth", "cut"  # one noise for all rows; one that changes smoothly; several regions
 
-# Nats that a further alternative pays, all rows together: its parameters have seen the outputs that are left out, so it
-# is flattered by about one for each of them. And what it must gain then.
+# Nats that a further alternative pays for each kind of output: its parameters have seen the outputs that are left out,
+# so it is flattered by about one for each of them. And what it must gain then.
 _PRICE, _LEAST_GAIN = 10.0, 3.0
 _IMAGINARY = 2.0  # rows that speak for each alternative beforehand
-_STEPS = 300  # of expectation–maximisation
+_STEPS = 2000  # of expectation–maximisation
+_LEADING = 0.5  # of the largest weight, from which an alternative is kept when rows come or go
 
 
 def with_further(scores: Mapping[str, Score], name: str, score: Score) -> dict[str, Score]:
     """``scores`` and one more at its price, if with it outputs that are left out are predicted better."""
-    price = _PRICE / int((~np.isnan(score.log_densities)).sum())
-    more = {**scores, name: Score(score.log_densities - price, score.errors)}
-    return more if _log_density(more) > _log_density(scores) + _LEAST_GAIN else dict(scores)
+    observed = ~np.isnan(score.log_densities)
+    priced = score.log_densities - _PRICE / np.maximum(observed.sum(axis=0), 1)
+    more = {**scores, name: Score(priced, score.errors)}
+    gain = _log_density(more) - _log_density(scores)
+    return more if gain > _LEAST_GAIN * observed.any(axis=0).sum() else dict(scores)
 
 
 def _log_density(scores: Mapping[str, Score]) -> float:
@@ -74,64 +75,89 @@ def stacking_weights(log_densities: Array) -> Array:
     array([0.88, 0.12])
     """
     count, n = log_densities.shape
+    densities = np.exp(log_densities - log_densities.max(axis=0))
     weights = np.full(count, 1.0 / count)
     for _ in range(_STEPS):
-        joint = log_densities + np.log(weights)[:, np.newaxis]
-        shares = np.exp(joint - np.logaddexp.reduce(joint))
-        weights = (shares.sum(axis=1) + _IMAGINARY) / (n + count * _IMAGINARY)
+        renewed = (weights * (densities @ (1.0 / (weights @ densities))) + _IMAGINARY) / (n + count * _IMAGINARY)
+        moved = float(np.abs(renewed - weights).max())
+        weights = renewed
+        if moved < 1e-7:
+            break
     return weights
 
 
 def only(name: str, experts: Experts, tied: Tied) -> Experts:
-    """The experts, those of other alternatives of all rows as good as left away."""
+    """The experts of one alternative; an output that has no smooth noise has its only one."""
 
-    def is_meant(own: FreeExpert) -> bool:
-        return name == (PLAIN if own.gp.noise_profile is None else SMOOTH)
+    def meant(own: list[FreeExpert]) -> list[FreeExpert]:
+        if name == CUT:
+            return [replace(expert, log_correction=expert.log_correction + LEFT_AWAY) for expert in own]
+        return [expert for expert in own if name == _kind(expert.gp.noise_profile is not None)] or own
 
+    keys = [(id(tied.regions), k) for k in range(len(tied.gps))]
+    return {**experts, **{key: meant(experts[key]) for key in keys}}
+
+
+def leading(scores: Mapping[str, Score], experts: Experts, tied: Tied) -> Experts:
+    """The experts, alternatives with less than half of the largest stacking weight as good as left away."""
     result = dict(experts)
-    for k in range(len(tied.gps)):
-        own = experts[id(tied.regions), k]
-        if name == CUT or any(map(is_meant, own)):  # an output may have the one kind alone
-            shifts = [0.0 if is_meant(expert) else LEFT_AWAY for expert in own]
-            result[id(tied.regions), k] = [
-                replace(expert, log_correction=expert.log_correction + shift)
-                for expert, shift in zip(own, shifts, strict=True)
-            ]
-    return result
-
-
-def stacked(scores: Mapping[str, Score], tied: Tied, experts: Experts, X: Array, Y: Array, plan: Plan) -> Experts:
-    """The experts, those of all rows with other prior weights: given the rows, alternatives have stacking weights."""
-    if len(scores) < 2:
-        return experts
-    prior, keep = prior_of(tied.regions, experts, plan), conditioning.no_factors
-    given = conditioning.condition(prior, X, Y, variances=plan.variances, n_jobs=plan.n_jobs, keep=keep)
-    result = dict(experts)
-    for k, root in enumerate(given.children if Y.shape[1] > 1 else [given]):
+    for k in range(len(tied.gps)) if len(scores) > 1 else ():
         key = id(tied.regions), k
-        is_smooth = np.array([own.gp.noise_profile is not None for own in experts[key]])
-        known = _log_shares(root, bool(tied.regions.partitions), is_smooth)
-        of_output = {name: score for name, score in scores.items() if name in known}
-        log_weights = np.log(stacking_weights(_of_output(of_output, k)))
-        shifts = {name: float(own) - known[name] for name, own in zip(of_output, log_weights, strict=True)}
-        reference = shifts.get(CUT, 0.0)
+        weights = _weights_of(scores, k, any(own.gp.noise_profile is not None for own in experts[key]))
+        kept = {name for name, weight in weights.items() if weight >= _LEADING * max(weights.values())}
+        base = 0.0 if CUT in kept or CUT not in weights else -LEFT_AWAY
         result[key] = [
-            replace(own, log_correction=own.log_correction + shifts[SMOOTH if smooth else PLAIN] - reference)
-            for own, smooth in zip(experts[key], is_smooth, strict=True)
+            replace(own, log_correction=own.log_correction + base + (0.0 if is_kept else LEFT_AWAY))
+            for own in experts[key]
+            for is_kept in [_kind(own.gp.noise_profile is not None) in kept]
         ]
     return result
 
 
-def _log_shares(root: Node, may_be_cut: bool, is_smooth: Mask) -> dict[str, float]:
-    """Logs of the posterior probabilities of the alternatives of one output."""
-    found: dict[str, float] = {}
-    log_weight = 0.0
-    if may_be_cut:
-        log_weight, *others = cast("Sum", root).log_weights
-        found[CUT] = float(np.logaddexp.reduce(others))
-        root = root.children[0]
-    log_weights = log_weight + (root.log_weights if isinstance(root, Sum) else np.zeros(1))
-    for name, among in ((PLAIN, ~is_smooth), (SMOOTH, is_smooth)):
-        if among.any():
-            found[name] = float(np.logaddexp.reduce(log_weights[among]))
-    return found
+def stacked(scores: Mapping[str, Score], posterior: Node) -> Node:
+    """The posterior network of all alternatives, mixed by their stacking weights instead of by evidence."""
+    if len(scores) < 2:
+        return posterior
+    if isinstance(posterior, Product):
+        return posterior.rebuilt([_stacked(scores, k, root) for k, root in enumerate(posterior.children)])
+    return _stacked(scores, 0, posterior)
+
+
+def _stacked(scores: Mapping[str, Score], k: int, root: Node) -> Node:
+    """The network of one output: a sum of the experts of all rows and of cuts, or the first of these alone."""
+    whole, cuts = (root.children[0], root.children[1:]) if CUT in scores else (root, ())
+    is_smooth = np.array([_is_smooth(child) for child in _experts_of(whole)])
+    weights = _weights_of(scores, k, bool(is_smooth.any()))
+    log_weights = {name: float(np.log(weight)) for name, weight in weights.items()}
+    of_whole = np.logaddexp.reduce([own for name, own in log_weights.items() if name != CUT])
+    if isinstance(whole, Sum):
+        wanted = np.where(is_smooth, log_weights.get(SMOOTH, -np.inf), log_weights[PLAIN])
+        within = np.empty(is_smooth.size)
+        for among in (is_smooth, ~is_smooth):
+            within[among] = whole.log_weights[among] - np.logaddexp.reduce(whole.log_weights[among], initial=-np.inf)
+        whole = whole.narrowed(whole.children, within + wanted - of_whole)
+    if not cuts:
+        return whole
+    assert isinstance(root, Sum)
+    others = root.log_weights[1:]
+    of_cuts = others - np.logaddexp.reduce(others) + log_weights[CUT]
+    return root.narrowed([whole, *cuts], np.concatenate([[of_whole], of_cuts]))
+
+
+def _experts_of(whole: Node) -> tuple[Node, ...]:
+    return whole.children if isinstance(whole, Sum) else (whole,)
+
+
+def _is_smooth(child: Node) -> bool:
+    return isinstance(child, Leaf) and child.gp.noise_profile is not None
+
+
+def _kind(is_smooth: bool) -> str:
+    return SMOOTH if is_smooth else PLAIN
+
+
+def _weights_of(scores: Mapping[str, Score], k: int, has_smooth: bool) -> dict[str, float]:
+    """Stacking weights of the alternatives of one output."""
+    names = [name for name in scores if name != SMOOTH or has_smooth]
+    weights = stacking_weights(_of_output({name: scores[name] for name in names}, k))
+    return dict(zip(names, weights.tolist(), strict=True))

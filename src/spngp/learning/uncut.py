@@ -79,13 +79,11 @@ class Uncut(NamedTuple):
         return bool(self.smooth) or believes_in_steps(self.averaged)
 
 
-def without_doubt_explained(
-    uncut: Uncut, experts: Experts, tied: Tied, X: Array, Z: Array, own_noise: Array, plan: Plan
-) -> Array:
-    """``own_noise`` without the outputs that the alternatives explain: next to a step, or where there is more noise.
+def without_doubt_explained(experts: Experts, tied: Tied, X: Array, Z: Array, own_noise: Array, plan: Plan) -> Array:
+    """``own_noise`` without the outputs that the experts explain: next to a step, or where there is more noise.
 
     To all who know of one function and one noise, such rows look like errors.
     """
     sound = np.where(np.isnan(own_noise), Z, np.nan)
-    prior = prior_of(tied.regions, uncut.put_in(experts, tied, X, sound, plan), plan)
+    prior = prior_of(tied.regions, experts, plan)
     return np.where(explained(prior, X, Z, sound, own_noise, plan.variances), np.nan, own_noise)
