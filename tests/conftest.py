@@ -9,6 +9,13 @@ from spngp._linalg import compiled as _compiled
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a window
 
+# Files of half a minute and more. They come first, so that no process waits for another one's at the end.
+LONGEST = ("test_markdown.py", "test_toy_sizes.py", "test_dask.py", "test_reproduction.py", "test_report_browser.py")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
 
 @pytest.fixture(autouse=True, scope="session")
 def one_blas_thread():
