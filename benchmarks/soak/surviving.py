@@ -86,4 +86,13 @@ EXPLAINED: dict[str, str] = {
     ),
     "network/prediction.py, weights, factors = np.zeros((len(self.shapes), parts)), np.ones((len(self.shapes), parts)): "
     "np.ones((len(self.shapes), parts)) → np.zeros((len(self.shapes), parts))": "factors of weight zero count for nothing",
+    "_linalg/growing.py, if count > inside:: count > inside → count >= inside": "both ways give the same diagonal",
+    "_linalg/growing.py, used = self.n - slab.start: self.n - slab.start → self.n + slab.start": "a slab that seems to have no "
+    "room is filled by the loop below, with the same result",
+    "streaming/predicting.py, sees = log_weights[i] >= _LEAST_LOG_WEIGHT and region.sees_beyond: log_weights[i] >= "
+    "_LEAST_LOG_WEIGHT → log_weights[i] > _LEAST_LOG_WEIGHT": _EQUAL,
+    "streaming/rows.py, room = max(_FIRST_ROOM, 2 * values.shape[0]): 2 → 3": _GROWS,
+    "network/conditioning.py, seeing = {i for i in leaves if np.exp(log_weights[i]) >= least_weight}: np.exp(log_weights[i]) >= "
+    "least_weight → np.exp(log_weights[i]) > least_weight": _EQUAL,
+    "network/prediction.py, means=np.zeros(shape),: np.zeros(shape) → np.ones(shape)": "components of weight zero may be anywhere",
 }

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from spngp.gp import growing
 from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, given_together
-from spngp.gp.leave_one_out import leave_one_out
+from spngp.gp.leave_one_out import leave_one_out, standardised_residuals
 from spngp.gp.left_out import LeftOut
 from spngp.kernels import Linear, Matern, SquaredExponential
 from spngp.kernels.compiled_sum import FewColumns
@@ -205,3 +206,25 @@ def test_rows_that_need_jitter_may_come_when_nothing_is_asked(kernel):
     assert np.isfinite([gp.log_evidence, *np.ravel(gp.predict(X))]).all()
     for found in gp.predict(X[:0]):
         assert found.shape == (0,)
+
+
+@pytest.mark.parametrize("count", [0, 4, 5, 8, 11])
+def test_rows_are_predicted_in_batches_as_at_once(count, monkeypatch):
+    gp = GrowingGP.of(PRIOR, *rows(30))
+    at = rows(count, seed=4)[0]
+    expected = gp.predict(at)
+    monkeypatch.setattr(growing, "_ROWS_AT_ONCE", 4)
+    for found, whole in zip(gp.predict(at), expected, strict=True):
+        assert found.shape == (count,)
+        np.testing.assert_allclose(found, whole, rtol=1e-12)
+
+
+def test_standardised_residuals_are_those_of_rows_left_out():
+    X, y, _ = rows(25)
+    found = standardised_residuals(PRIOR, X, y, 3, np.random.default_rng(0))
+    for i in range(25):
+        others = np.delete(np.arange(25), i)
+        mean, variance = PRIOR.condition(X[others], y[others]).predict(X[i : i + 1])
+        assert found[i, 0] == pytest.approx((y[i] - mean[0]) / np.sqrt(variance[0]), rel=1e-8)
+    drawn = standardised_residuals(PRIOR, X, y, 4000, np.random.default_rng(1))[:, 1:]
+    np.testing.assert_allclose(drawn.std(axis=1), 1.0, atol=0.05)

@@ -4,8 +4,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from spngp import SPNGPRegressor
 from spngp._linalg.square import NotPositiveDefiniteError
+from spngp.gp import optimisation
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import (
+    Block,
     Convergence,
     GaussianPrior,
     LeafEvidence,
@@ -309,3 +311,35 @@ def test_what_an_optimisation_gained_last_if_it_was_stopped(max_evaluations, sto
     assert convergence.runs == 1
     assert convergence.unfinished == ([pytest.approx((values[-1] - values[-2]) / 10)] if stopped else [])
     assert values == sorted(values)  # each step was a gain
+
+
+def test_a_parameter_at_its_bound_stays_there_while_others_climb():
+    centre, asked = np.array([-3.0, 0.7]), []
+
+    def objective(theta):
+        asked.append(theta.copy())
+        return -0.5 * float(np.sum((theta - centre) ** 2)), centre - theta
+
+    bounds = np.array([[-1.0, 1.0], [-1.0, 1.0]])
+    found = climb(objective, np.array([-1.0, -0.5]), bounds, np.eye(2), 10, 1e-9)
+    np.testing.assert_allclose(found, [-1.0, 0.7], atol=1e-6)
+    assert all(theta[0] == -1.0 for theta in asked)
+
+
+def test_a_block_that_cannot_be_factored_says_nothing_about_the_curvature(monkeypatch):
+    gp = ExactGP(SquaredExponential([1.0, 2.0]), 0.2)
+    block = Block(*rows(30, 0))
+    known = mean_curvature(gp, [block])
+
+    class Sometimes(LeafEvidence):
+        def __call__(self, theta):
+            if self.fails:
+                raise NotPositiveDefiniteError("singular")
+            return super().__call__(theta)
+
+        def __init__(self, gp, X, y, known=None):
+            super().__init__(gp, X, y, known)
+            self.fails = y.size == 20
+
+    monkeypatch.setattr(optimisation, "LeafEvidence", Sometimes)
+    np.testing.assert_allclose(mean_curvature(gp, [block, Block(*rows(20, 1))]), 0.5 * known, atol=1e-6)
