@@ -39,8 +39,7 @@ def test_nor_does_one_that_comes_later():
     assert np.sqrt(np.mean((model.predict(X) - np.sin(2 * X[:, 0])) ** 2)) < 0.05
 
 
-@pytest.mark.parametrize("batch", [1, 50])
-@pytest.mark.parametrize("n_first", [10, 60])
+@pytest.mark.parametrize(("batch", "n_first"), [(1, 10), (50, 60)])
 def test_outputs_that_become_others_are_trusted(batch, n_first):
     X = np.linspace(0, 1, n_first + 50)[:, np.newaxis]
     rng = np.random.default_rng(8)
