@@ -24,11 +24,6 @@ class Score(NamedTuple):
     errors: Array
 
     @property
-    def log_density(self) -> float:
-        """Of all outputs together."""
-        return float(np.nansum(self.log_densities))
-
-    @property
     def squared_error(self) -> float:
         """The sum over all outputs."""
         return float(np.nansum(np.square(self.errors)))

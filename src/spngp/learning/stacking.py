@@ -87,7 +87,7 @@ def stacking_weights(log_densities: Array) -> Array:
 
 
 def only(name: str, experts: Experts, tied: Tied) -> Experts:
-    """The experts of one alternative; an output that has no smooth noise has its only one."""
+    """The experts of one alternative; an output without it keeps the experts that it has."""
 
     def meant(own: list[FreeExpert]) -> list[FreeExpert]:
         if name == CUT:
@@ -99,7 +99,10 @@ def only(name: str, experts: Experts, tied: Tied) -> Experts:
 
 
 def leading(scores: Mapping[str, Score], experts: Experts, tied: Tied) -> Experts:
-    """The experts, alternatives with less than half of the largest stacking weight as good as left away."""
+    """The experts; those of alternatives with less than half of the largest stacking weight get a prior weight of zero.
+
+    Not quite zero: :data:`LEFT_AWAY` nats less. Cuts are left away by raising the experts of all rows by as much.
+    """
     result = dict(experts)
     for k in range(len(tied.gps)) if len(scores) > 1 else ():
         key = id(tied.regions), k
