@@ -146,11 +146,13 @@ def test_climbing_a_parabola_of_known_curvature_takes_one_step_and_stops_at_boun
         return -0.5 * (theta - top) @ curvature @ (theta - top), curvature @ (top - theta)
 
     wide = np.array([[-5.0, 5.0], [-5.0, 5.0]])
-    np.testing.assert_allclose(climb(parabola, np.zeros(2), wide, curvature, 20, 1e-9), top, rtol=1e-9)
+    np.testing.assert_allclose(climb(parabola, np.zeros(2), wide, curvature, 20, 1e-9).theta, top, rtol=1e-9)
     assert len(visited) == 2
-    wrong = climb(parabola, np.zeros(2), wide, 0.01 * np.eye(2), 50, 1e-12)  # far too flat: overshoots, and learns
+    wrong = climb(
+        parabola, np.zeros(2), wide, 0.01 * np.eye(2), 50, 1e-12
+    ).theta  # far too flat: overshoots, and learns
     np.testing.assert_allclose(wrong, top, atol=1e-5)
-    bounded = climb(parabola, np.zeros(2), np.array([[-1.0, 0.1], [-1.0, 1.0]]), curvature, 50, 1e-12)
+    bounded = climb(parabola, np.zeros(2), np.array([[-1.0, 0.1], [-1.0, 1.0]]), curvature, 50, 1e-12).theta
     np.testing.assert_allclose(bounded, [0.1, -0.4 + 0.5 * 0.2], atol=1e-6)  # the maximum along the edge
 
 
@@ -166,7 +168,7 @@ def indefinite_beyond(limit):
 
 
 def test_climbing_turns_back_where_the_covariance_is_indefinite():
-    found = climb(indefinite_beyond(0.5), np.array([-3.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 50, 1e-12)
+    found = climb(indefinite_beyond(0.5), np.array([-3.0]), np.array([[-5.0, 5.0]]), np.array([[0.1]]), 50, 1e-12).theta
     assert found[0] == pytest.approx(0.4, abs=1e-4)
 
 
@@ -183,7 +185,7 @@ def test_after_an_indefinite_covariance_a_step_is_a_quarter_as_long():
 
 def test_climbing_stops_where_the_curvature_has_lost_a_direction():
     flat = np.array([[1.0, 0.0], [0.0, 0.0]])
-    found = climb(lambda theta: (0.0, np.ones(2)), np.zeros(2), np.array([[-5.0, 5.0]] * 2), flat, 20, 1e-9)
+    found = climb(lambda theta: (0.0, np.ones(2)), np.zeros(2), np.array([[-5.0, 5.0]] * 2), flat, 20, 1e-9).theta
     np.testing.assert_array_equal(found, np.zeros(2))
 
 
@@ -272,16 +274,16 @@ def test_a_curvature_that_is_far_too_large_is_corrected_on_the_way():
     centre = np.array([0.6, -0.4])
     objective, asked = bowl(centre, np.array([1.0, 2.0]))
     bounds = np.full((2, 2), [-5.0, 5.0])
-    found = climb(objective, np.zeros(2), bounds, 25.0 * np.eye(2), 9, tolerance=1e-9)
+    found = climb(objective, np.zeros(2), bounds, 25.0 * np.eye(2), 9, tolerance=1e-9).theta
     assert len(asked) <= 9
     np.testing.assert_allclose(found, centre, atol=1e-3)
-    exact = climb(objective, np.zeros(2), bounds, np.diag([1.0, 2.0]), 3, tolerance=1e-9)
+    exact = climb(objective, np.zeros(2), bounds, np.diag([1.0, 2.0]), 3, tolerance=1e-9).theta
     np.testing.assert_allclose(exact, centre, atol=1e-12)
 
 
 def test_a_climb_ends_at_its_bounds_and_leaves_what_is_held_there():
     objective, _ = bowl(np.array([3.0, 0.5]), np.array([1.0, 1.0]))
-    found = climb(objective, np.zeros(2), np.array([[-1.0, 1.0], [-1.0, 1.0]]), np.eye(2), 10, tolerance=1e-10)
+    found = climb(objective, np.zeros(2), np.array([[-1.0, 1.0], [-1.0, 1.0]]), np.eye(2), 10, tolerance=1e-10).theta
     np.testing.assert_allclose(found, [1.0, 0.5], atol=1e-9)
 
 
@@ -321,7 +323,7 @@ def test_a_parameter_at_its_bound_stays_there_while_others_climb():
         return -0.5 * float(np.sum((theta - centre) ** 2)), centre - theta
 
     bounds = np.array([[-1.0, 1.0], [-1.0, 1.0]])
-    found = climb(objective, np.array([-1.0, -0.5]), bounds, np.eye(2), 10, 1e-9)
+    found = climb(objective, np.array([-1.0, -0.5]), bounds, np.eye(2), 10, 1e-9).theta
     np.testing.assert_allclose(found, [-1.0, 0.7], atol=1e-6)
     assert all(theta[0] == -1.0 for theta in asked)
 

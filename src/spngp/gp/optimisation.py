@@ -24,7 +24,9 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels.parameter import Identity
 
+_SHORTEST_STEP = 1e-4  # of a log-parameter, in a climb
 _LARGEST_LOG = 690.0  # log-parameters within ±690 are those of positive, finite floats
+WORTH_TELLING = 1e-2  # nats per row that the last step of an optimisation gained, for it to count as unfinished
 
 Objective: TypeAlias = Callable[[Array], tuple[float, Array]]
 
@@ -203,7 +205,7 @@ def maximise(
     found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options, callback=small_step)
     if convergence is not None:
         last = gains[-1] / n_rows if len(gains) > 1 else 0.0
-        convergence.record(last if found.status == 1 and last > 1e-2 else None)
+        convergence.record(last if found.status == 1 and last > WORTH_TELLING else None)
     return best_theta
 
 
@@ -251,9 +253,26 @@ def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = No
     return np.asarray((vectors * np.maximum(values, flat)) @ vectors.T)
 
 
+class Summit(NamedTuple):
+    """Where a climb ended.
+
+    Attributes
+    ----------
+    theta : ndarray
+    curvature : ndarray
+        Minus the Hessian of the objective, as the climb has learnt it.
+    last_gain : float or None
+        What its last evaluation gained if the climb was stopped by the number of evaluations, else None.
+    """
+
+    theta: Array
+    curvature: Array
+    last_gain: float | None
+
+
 def climb(
     objective: Objective, theta: Array, bounds: Array, curvature: Array, max_evaluations: int, tolerance: float
-) -> Array:
+) -> Summit:
     """Newton steps from ``theta`` with a curvature known beforehand and corrected on the way (BFGS).
 
     For many similar objectives: with a curvature that fits most of them, each takes fewer evaluations. Ends when the
@@ -262,37 +281,55 @@ def climb(
     low, high = bounds[:, 0], bounds[:, 1]
     theta = np.clip(theta, low, high)
     value, gradient = objective(theta)
-    radius = 1.5  # largest step in a log-parameter, as the curvature may differ further away
+    radius = farthest = 1.5  # largest step in a log-parameter, as the curvature may differ further away
+    gain = 0.0
     for _ in range(max_evaluations - 1):
         held = (theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0)
-        try:
-            if held.any():
-                free = ~held
-                step = np.zeros(theta.size)
-                step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-            else:
-                step = np.asarray(np.linalg.solve(curvature, gradient), dtype=np.float64)
-        except np.linalg.LinAlgError:  # singular after the corrections: there is no Newton step
-            break
-        step *= min(1.0, radius / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        newton, step = _steps(curvature, gradient, ~held, radius)
         trial = np.clip(theta + step, low, high)
         step = trial - theta
-        if gradient @ step - 0.5 * step @ curvature @ step < tolerance:
-            break
+        if 0.5 * gradient @ newton < tolerance or not np.abs(step).max() > _SHORTEST_STEP:
+            return Summit(theta, curvature, None)
         try:
             new_value, new_gradient = objective(trial)
         except NotPositiveDefiniteError:
             radius = 0.25 * float(np.abs(step).max())
             continue
-        bend = gradient - new_gradient
-        along = curvature @ step
+        gain = new_value - value
+        bend, along = gradient - new_gradient, curvature @ step
+        promised = gradient @ step - 0.5 * step @ along
         if bend @ step > 1e-8 * (step @ along):
             curvature = curvature - np.outer(along / (step @ along), along) + np.outer(bend / (bend @ step), bend)
-        if new_value > value:
+        if gain > 0:
             theta, value, gradient = trial, new_value, new_gradient
+            radius = min(farthest, 2.0 * radius) if gain > 0.5 * promised else radius
         else:
             radius = 0.5 * float(np.abs(step).max())
-    return theta
+    return Summit(theta, curvature, max(0.0, gain))
+
+
+def _steps(curvature: Array, gradient: Array, free: Mask, radius: float) -> tuple[Array, Array]:
+    """Newton's step along the free parameters, and one that changes none of them by more than ``radius``.
+
+    The second adds a multiple of one to the curvature: parameters that the objective hardly depends on wait, and others
+    are not held up by them.
+    """
+    values, vectors = np.linalg.eigh(curvature[np.ix_(free, free)])
+    values = np.maximum(values, 1e-12 * max(float(values.max(initial=0.0)), 1e-300))
+    along = vectors.T @ gradient[free]
+
+    def damped(by: float) -> Array:
+        step = np.zeros(gradient.size)
+        step[free] = vectors @ (along / (values + by))
+        return step
+
+    newton = step = damped(0.0)
+    by = 1e-3 * float(values.min(initial=1.0))
+    if np.abs(newton).max(initial=0.0) <= radius:
+        return newton, newton
+    while np.abs(step).max() > radius:
+        step, by = damped(by), 3.0 * by
+    return newton, step * (radius / np.abs(step).max())
 
 
 def fit_adaptive(
@@ -309,4 +346,4 @@ def fit_adaptive(
     start = n_rows * curvature + np.diag(prior.std**-2.0)
     with lent_memory():
         objective = prior.added_to(LeafEvidence(gp, *block))
-        return gp.with_theta(climb(objective, gp.theta, gp.bounds, start, max_evaluations, tolerance * n_rows))
+        return gp.with_theta(climb(objective, gp.theta, gp.bounds, start, max_evaluations, tolerance * n_rows).theta)

@@ -101,13 +101,13 @@ def fit_free(gp: ExactGP, block: Block, freedom: Freedom, moves: bool = True) ->
         phi = np.zeros(m)
         try:
             if moves:
-                phi = climb(objective, phi, path.box, curvature, _EVALUATIONS, _TOLERANCE)
+                phi = climb(objective, phi, path.box, curvature, _EVALUATIONS, _TOLERANCE).theta
             gradient, hessian = _second_order(objective, phi, path.box)
             if step > 1:
                 hessian = np.eye(m) + (block[1].size / n_some) * (hessian - np.eye(m))
             if step > 1 and moves:
                 objective = path.objective(block)
-                phi = climb(objective, phi, path.box, _upright(hessian), _FURTHER_EVALUATIONS, _TOLERANCE)
+                phi = climb(objective, phi, path.box, _upright(hessian), _FURTHER_EVALUATIONS, _TOLERANCE).theta
                 gradient = objective(phi)[1]
         except NotPositiveDefiniteError:
             return FreeExpert(gp, LEFT_AWAY)

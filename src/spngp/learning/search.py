@@ -24,7 +24,7 @@ from spngp.kernels.parameter import Identity
 from spngp.learning.parts import levels_of, parts_of, with_less_noise, with_part, with_rougher_parts, without_part
 from spngp.learning.plan import Effort, Plan
 from spngp.learning.structure_left import Finding, structure_left
-from spngp.learning.tied_evidence import fit_tied
+from spngp.learning.tied_evidence import climb_tied, fit_tied
 
 # Where all rows are one region, length-scales × 0.2 are also tried, scored on 250 rows after 25 evaluations.
 _SHORTER = 0.2  # factor of the length-scales
@@ -53,11 +53,14 @@ class Alternatives:
         Where it stands.
     labels : list of str
         What they are called.
+    curvatures : tuple of ndarray
+        How their evidences curve per row, if that is known from earlier regions; empty otherwise.
     """
 
     starts: list[ExactGP]
     gps: list[ExactGP]
     labels: list[str]
+    curvatures: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,47 +87,57 @@ def fit(
 ) -> Alternatives:
     """Each kernel tied over all blocks: in parallel over blocks, or over kernels if there is one block.
 
+    Over several blocks by Newton steps, with the curvature of earlier ones if it is known.
+
     Kernels share no parameters, and each climbs its own evidence: in their joint evidence one that starts behind has
     no responsibility, hence no gradient, and would be left where it is.
     """
     if not blocks:
         return known
     priors = [tied_prior(gp, plan) for gp in known.starts]
-    over_blocks, over_kernels = (None, plan.n_jobs) if len(blocks) == 1 else (plan.n_jobs, None)
+    if len(blocks) > 1:
+        given = zip(known.gps, priors, known.curvatures or [None] * len(priors), strict=True)
+        found = [
+            climb_tied(
+                gp,
+                blocks,
+                evaluations,
+                prior,
+                curvature,
+                tolerance=plan.tolerance,
+                n_jobs=plan.n_jobs,
+                convergence=convergence,
+            )
+            for gp, prior, curvature in given
+        ]
+        return replace(known, gps=[gp for gp, _ in found], curvatures=tuple(own for _, own in found))
 
     def climb(task: tuple[ExactGP, GaussianPrior]) -> ExactGP:
         gp, prior = task
-        return fit_tied(
-            [gp],
-            blocks,
-            evaluations,
-            priors=[prior],
-            tolerance=plan.tolerance,
-            n_jobs=over_blocks,
-            convergence=convergence,
-        )[0]
+        return fit_tied([gp], blocks, evaluations, priors=[prior], tolerance=plan.tolerance, convergence=convergence)[0]
 
     def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
         gp, prior = task
         return evidence(fit_tied([gp], some, _TRIED_EVALUATIONS, priors=[prior])[0], some)
 
     begin = list(known.gps)
-    if alone and len(blocks) == 1:
+    if alone:
         # evidence has several peaks, and the one found from long length-scales may call everything noise
         some = [evenly(blocks[0], _TRIED_ROWS)]
         tasks = [(gp, prior) for gp, prior in zip(known.gps, priors, strict=True)]
         tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
-        found = map_leaves(tried, tasks, over_kernels)
-        shorter = np.reshape(found, (2, -1)).argmax(axis=0) == 1
+        values = map_leaves(tried, tasks, plan.n_jobs)
+        shorter = np.reshape(values, (2, -1)).argmax(axis=0) == 1
         begin = [tasks[j + len(begin) * bool(better)][0] for j, better in enumerate(shorter)]
-    return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), over_kernels))
+    return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), plan.n_jobs))
 
 
 def without_unbelieved(known: Alternatives, weights: Array) -> tuple[Alternatives, Array]:
     """Only the kernels with some of the belief, and their weights; others would take time and have no say."""
     kept = np.flatnonzero(weights >= min(_BELIEVED, weights.max()))
     starts, gps = [known.starts[j] for j in kept], [known.gps[j] for j in kept]
-    return Alternatives(starts, gps, [known.labels[j] for j in kept]), weights[kept]
+    curvatures = tuple(known.curvatures[j] for j in kept) if known.curvatures else ()
+    return Alternatives(starts, gps, [known.labels[j] for j in kept], curvatures), weights[kept]
 
 
 def in_sight(known: Alternatives) -> Alternatives:
@@ -170,7 +183,7 @@ def search(
             for start, gp, value, shown in zip(known.starts, known.gps, values, findings, strict=True)
         ]
         found = map_leaves(lambda task: _extend(*task), tasks, plan.n_jobs)
-        extended = replace(known, starts=[start for start, _ in found], gps=[gp for _, gp in found])
+        extended = replace(known, starts=[start for start, _ in found], gps=[gp for _, gp in found], curvatures=())
         if all(gp is before for gp, before in zip(extended.gps, known.gps, strict=True)):
             break
         known = extended

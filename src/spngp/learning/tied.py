@@ -9,7 +9,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -38,6 +39,7 @@ _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after 
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
+_ROUGHLY = 10.0  # times the tolerance, in regions that others follow
 _AVERAGED = 500  # rows, at most, that are averaged over settings
 _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
@@ -85,6 +87,8 @@ class Tied:
         Whether some outputs looked like gross errors, and parameters were learnt without them.
     profiled : Profiled, optional
         Of one output: noise that changes smoothly, as an alternative.
+    curvatures : list of tuple of ndarray
+        For each output, how the evidences of its kernels curve per row, where it is known.
     """
 
     starts: list[list[ExactGP]]
@@ -95,6 +99,7 @@ class Tied:
     sampled: list[Indices]
     found_errors: bool = False
     profiled: Profiled | None = None
+    curvatures: list[tuple[Array, ...]] = field(default_factory=list)
 
     def gps_of(self, region: Region, k: int) -> list[tuple[str, ExactGP]]:
         """What the experts of a region for one output start from, with labels."""
@@ -116,7 +121,7 @@ def learn_tied(
     left: dict[int, list[Finding]] = {}
     weights = [np.ones(len(own.gps)) for own in known]
     stages = _stages(plan, regions)
-    for i, (sample, evaluations) in enumerate(stages):
+    for i, (sample, evaluations, tolerance) in enumerate(stages):
         progress.stage("tied parameters", len(known))
         sampled = sample(regions, rng)
         for k in range(len(known)):
@@ -125,7 +130,9 @@ def learn_tied(
             found_errors |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
             if plan.searches and i == 1:
                 known[k] = in_sight(known[k])
-            known[k] = fit(known[k], blocks, evaluations, plan, convergence, regions.is_leaf)
+            known[k] = replace(known[k], curvatures=())  # of other regions and other parameters
+            rough = replace(plan, tolerance=tolerance)
+            known[k] = fit(known[k], blocks, evaluations, rough, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
                 judges = _judges(X, Y, k, all_blocks, plan, copy.deepcopy(rng))
@@ -140,7 +147,8 @@ def learn_tied(
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
-    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, found_errors)
+    curvatures = [own.curvatures for own in known]
+    return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, found_errors, curvatures=curvatures)
 
 
 def _sound(k: int, blocks: Sequence[Block], plan: Plan, regions: Region) -> Sequence[Block]:
@@ -158,7 +166,7 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
             blocks = blocks_of(tied.sampled, X, Y[:, k], plan.variances_of(k))
-            known = Alternatives(tied.starts[k], gps[k], tied.labels[k])
+            known = Alternatives(tied.starts[k], gps[k], tied.labels[k], *tied.curvatures[k : k + 1])
             gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
     return replace(tied, gps=gps)
 
@@ -201,8 +209,8 @@ def _judges(
     return blocks_of([at_most(observed, plan.judged_size, rng)], X, Y[:, k], plan.variances_of(k))
 
 
-def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
-    """For each stage, the rows that tied parameters are learnt from, and the most evaluations of the evidence.
+def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int, float]]:
+    """For each stage, the rows that tied parameters are learnt from, the most evaluations, and the tolerance.
 
     If the root is a leaf region, there is one stage with all its rows. Otherwise the first stage has a random subset,
     and ``n_rounds`` further ones have random regions.
@@ -210,17 +218,23 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int]]:
     if plan.hyperparameters == "fixed":
         return []
     if regions.is_leaf:
-        return [(lambda root, rng: [at_most(root.rows, 2 * plan.block_size, rng)], plan.subset_evaluations)]
-
-    def subset(root: Region, rng: np.random.Generator) -> list[Indices]:
-        return [at_most(root.rows, plan.subset_size, rng)]
+        rows = partial(_rows_of, count=2 * plan.block_size)
+        return [(rows, plan.subset_evaluations, plan.tolerance)]
 
     def local(root: Region, rng: np.random.Generator) -> list[Indices]:
         leaves = leaf_regions(root)
         chosen = rng.choice(len(leaves), min(plan.n_sampled_regions, len(leaves)), replace=False)
         return [at_most(leaves[i].rows, plan.block_size, rng) for i in np.sort(chosen)]
 
-    return [(subset, plan.subset_evaluations), *[(local, plan.tied_evaluations)] * plan.n_rounds]
+    subset = partial(_rows_of, count=plan.subset_size)
+    last = (local, plan.tied_evaluations, plan.tolerance)
+    others = [(local, plan.tied_evaluations, _ROUGHLY * plan.tolerance)] * (plan.n_rounds - 1)
+    return [(subset, plan.subset_evaluations, plan.tolerance), *others, last]
+
+
+def _rows_of(root: Region, rng: np.random.Generator, count: int) -> list[Indices]:
+    """One group of at most so many rows."""
+    return [at_most(root.rows, count, rng)]
 
 
 def metric(tied: Sequence[Sequence[ExactGP]], spreads: Array, weights: Sequence[Array] | None = None) -> Array:
