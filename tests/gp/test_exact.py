@@ -566,7 +566,14 @@ def test_bad_noise_is_refused_by_name(noise):
         ExactGP(SquaredExponential(), noise)
 
 
-@pytest.mark.parametrize("kernel", [SquaredExponential([0.7, 1.3]), SquaredExponential(1.0) + Linear(0.4, 0.2)])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        SquaredExponential([0.7, 1.3]),
+        Matern(1.5, [0.7, 1.3]) + Matern(0.5, 2.0) + Constant(0.5),
+        SquaredExponential(1.0) + Linear(0.4, 0.2),
+    ],
+)
 def test_the_evidence_alone_is_the_same(kernel):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((25, 2)), rng.standard_normal(25)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_VERSION = 7  # of the functions' arguments; the same number is in native.c
+_VERSION = 8  # of the functions' arguments; the same number is in native.c
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _ARGUMENTS = {
     "packed_gram": (_COUNT, _ADDRESS, _COUNT, _COUNT, _ADDRESS, _ADDRESS, _NUMBER, _ADDRESS),
@@ -29,7 +29,7 @@ _ARGUMENTS = {
     "grow": (_COUNT, _ADDRESS, *[_ADDRESS, _COUNT] * 2, *[_COUNT] * 2, *[_ADDRESS] * 4),
     "solve_transposed": (_ADDRESS, *[_COUNT] * 2, _ADDRESS, _COUNT),
     "invert": (_ADDRESS, _ADDRESS, *[_COUNT] * 3),
-    "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, *[_NUMBER] * 2, *[_ADDRESS] * 2),
+    "evidence": (_ADDRESS, *[_COUNT] * 4, *[_ADDRESS] * 9, *[_NUMBER] * 2, *[_ADDRESS] * 2, _COUNT),
 }
 _COUNTING = ("near_box", "grow", "evidence")  # those that return a number
 

@@ -36,7 +36,7 @@
 #endif
 
 /* To be raised with every change of a function's arguments, here and in _compiled.py. */
-EXPORTED int64_t version(void) { return 7; }
+EXPORTED int64_t version(void) { return 8; }
 
 /* Numbers as in _compiled.py. */
 enum formula { SQUARED_EXPONENTIAL, MATERN_12, MATERN_32, MATERN_52 };
@@ -552,13 +552,14 @@ EXPORTED void invert(const struct lapack *lapack, double *A, int64_t n, int64_t 
 /* Evidence of evidence.py in one call, for a sum of kernels. A is n x n; work is n * m + n * (n - 1) doubles for each part.
  * C has variance + noise on its diagonal, or with factors variance + noise * factors[i]. results: y'(C^-1)y, log|C|, half
  * the trace of C^-1 - alpha alpha', the same with each of its terms times its factor, and for each part the sums of the
- * pullback with C^-1 - alpha alpha'. caps: for each part those of its features, or null. Returns 0, or another number if C
- * is not positive definite: then nothing is to be read. */
+ * pullback with C^-1 - alpha alpha'. caps: for each part those of its features, or null. With value_only the first two
+ * results are all. Returns 0, or another number if C is not positive definite: then nothing is to be read. */
 FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_t whole, int64_t n, int64_t m,
                                              int64_t n_parts, const int64_t *formulas, const double *X,
                                              const double *scales, const double *log_variances, const double *y,
                                              double *A, double *alpha, double *work, double *results, double variance,
-                                             double noise, const double *factors, const double *caps)
+                                             double noise, const double *factors, const double *caps,
+                                             int64_t value_only)
 {
     const int64_t n_pairs = n * (n - 1) / 2, per_part = n * m + 2 * n_pairs;
     int size = (int)n, info, one = 1;
@@ -566,7 +567,7 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
     for (int64_t part = 0; part < n_parts; part++) {
         const enum formula formula = (enum formula)formulas[part];
         double *features = work + part * per_part, *value = features + n * m;
-        double *slope = formula == SQUARED_EXPONENTIAL ? NULL : value + n_pairs;
+        double *slope = formula == SQUARED_EXPONENTIAL || value_only ? NULL : value + n_pairs;
         for (int64_t k = 0; k < m; k++) {
             const double scale = scales[part * m + k];
             for (int64_t i = 0; i < n; i++)
@@ -586,6 +587,10 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
         quadratic += alpha[i] * alpha[i];
         log_determinant += 2.0 * log(A[i * n + i]);
     }
+    results[0] = quadratic;
+    results[1] = log_determinant;
+    if (value_only)
+        return 0;
     lapack->trsv("L", "T", "N", &size, A, &size, alpha, &one);
     invert(lapack, A, n, n, whole);
     lapack->syr("L", &size, &minus_one, alpha, &one, A, &size);
@@ -593,8 +598,6 @@ FOR_EACH_PROCESSOR EXPORTED int64_t evidence(const struct lapack *lapack, int64_
         trace += 0.5 * A[i * n + i];
         by_noise += 0.5 * A[i * n + i] * (factors ? factors[i] : 1.0);
     }
-    results[0] = quadratic;
-    results[1] = log_determinant;
     results[2] = trace;
     results[3] = by_noise;
     for (int64_t part = 0; part < n_parts; part++) {

@@ -160,14 +160,8 @@ class CompiledEvidence:
 
     def __call__(self, values: Array, noise_variance: float) -> tuple[float, Array, float]:
         """Log evidence, its gradient by the logs of all kernel parameters, and by the log noise variance."""
-        parts = self._parts
-        variances = values[parts.variances]
-        np.divide(parts.units, values[parts.length_scales], out=self._scales)
-        np.log(variances, out=self._log_variances)
-        if self._caps is not None:
-            self._caps[:] = caps(parts.levels, self._scales)
-        variance = float(np.add.reduce(variances))
-        failed = self._evaluate(variance, noise_variance, self._factors_at, self._caps_at)
+        parts, variances = self._parts, self._given(values)
+        failed = self._evaluate(float(np.add.reduce(variances)), noise_variance, self._factors_at, self._caps_at, 0)
         results = self._results.tolist()
         if failed or not all(map(math.isfinite, results)):
             return self._uncompiled(values, noise_variance)
@@ -182,8 +176,22 @@ class CompiledEvidence:
         return value, gradient, -noise_variance * trace_by_noise
 
     def value(self, values: Array, noise_variance: float) -> float:
-        """Log evidence alone, which is not compiled."""
-        return self._uncompiled.value(values, noise_variance)
+        """Log evidence alone."""
+        variances = self._given(values)
+        failed = self._evaluate(float(np.add.reduce(variances)), noise_variance, self._factors_at, self._caps_at, 1)
+        quadratic, log_determinant = self._results[:2].tolist()
+        value = self._constant - 0.5 * quadratic - 0.5 * log_determinant
+        return self._uncompiled.value(values, noise_variance) if failed or not math.isfinite(value) else value
+
+    def _given(self, values: Array) -> Array:
+        """Write the parameters where the library reads them; the variances of the parts."""
+        parts = self._parts
+        variances = values[parts.variances]
+        np.divide(parts.units, values[parts.length_scales], out=self._scales)
+        np.log(variances, out=self._log_variances)
+        if self._caps is not None:
+            self._caps[:] = caps(parts.levels, self._scales)
+        return variances
 
     @property
     def _uncompiled(self) -> Evidence:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels.parameter import Identity
 
-_SHORTEST_STEP = 1e-4  # of a log-parameter, in a climb
+_SHORTEST_STEP = 1e-6  # of a log-parameter, in a climb
 _LARGEST_LOG = 690.0  # log-parameters within ±690 are those of positive, finite floats
 WORTH_TELLING = 1e-2  # nats per row that the last step of an optimisation gained, for it to count as unfinished
 
@@ -323,13 +324,19 @@ def _steps(curvature: Array, gradient: Array, free: Mask, radius: float) -> tupl
         step[free] = vectors @ (along / (values + by))
         return step
 
-    newton = step = damped(0.0)
-    by = 1e-3 * float(values.min(initial=1.0))
-    if np.abs(newton).max(initial=0.0) <= radius:
+    def reach(by: float) -> float:
+        return float(np.abs(damped(by)).max(initial=0.0))
+
+    newton = damped(0.0)
+    if reach(0.0) <= radius:
         return newton, newton
-    while np.abs(step).max() > radius:
-        step, by = damped(by), 3.0 * by
-    return newton, step * (radius / np.abs(step).max())
+    least = most = 1e-3 * float(values.min())
+    while reach(most) > radius:
+        least, most = most, 10.0 * most
+    for _ in range(8):
+        middle = math.sqrt(least * most)
+        least, most = (middle, most) if reach(middle) > radius else (least, middle)
+    return newton, damped(most) * (radius / reach(most))
 
 
 def fit_adaptive(

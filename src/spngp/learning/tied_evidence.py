@@ -100,7 +100,7 @@ def climb_tied(
     """One template moved to a maximum of its evidence on several blocks times a prior, by Newton steps.
 
     Of several blocks one tells how the evidence curves, for one evaluation per parameter; L-BFGS has to find that out
-    from all of them, and takes about twice the evaluations. ``curvature`` is minus the Hessian per row if it is known
+    from all of them, and often stops short of the maximum. ``curvature`` is minus the Hessian per row if it is known
     from earlier blocks; the one that was learnt on the way is returned for later ones.
     """
     evidence, theta = TiedEvidence([gp], blocks, n_jobs), gp.theta
