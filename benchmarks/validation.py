@@ -40,7 +40,7 @@ CHOICES: dict[str, Callable[[int], dict[str, Any]]] = {
     "SE + SE": lambda d: {"kernels": defaults.default_kernels(d)[0]},
     "Matérn + Matérn": lambda d: {"kernels": defaults.default_kernels(d)[1]},
     "500 × 3": lambda d: {"max_leaf_size": 500, "overlap": 3.0},
-    "1,000 × 1": lambda d: {"max_leaf_size": 1000, "overlap": 1.0},
+    "1000 × 1": lambda d: {"max_leaf_size": 1000, "overlap": 1.0},
     "floor .01": lambda d: {},
     "floor .001": lambda d: {},
 }
