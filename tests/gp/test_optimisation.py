@@ -172,6 +172,16 @@ def test_climbing_turns_back_where_the_covariance_is_indefinite():
     assert found[0] == pytest.approx(0.4, abs=1e-4)
 
 
+def test_a_climb_steps_back_from_a_gradient_that_overflows_and_ends_where_it_begins_with_one():
+    def objective(theta):
+        steep = np.inf if theta[0] > 0.5 else -theta[0] + 0.4
+        return -0.5 * float((theta[0] - 0.4) ** 2), np.array([steep])
+
+    bounds, flat = np.array([[-5.0, 5.0]]), np.array([[0.1]])
+    assert climb(objective, np.zeros(1), bounds, flat, 50, 1e-12).theta[0] == pytest.approx(0.4, abs=1e-4)
+    assert climb(objective, np.ones(1), bounds, flat, 50, 1e-12).theta.tolist() == [1.0]
+
+
 def test_after_an_indefinite_covariance_a_step_is_a_quarter_as_long():
     visited = []
 

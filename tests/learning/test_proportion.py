@@ -58,7 +58,7 @@ def test_outputs_that_become_others_are_trusted(batch, n_first):
 
 
 X_LINE = np.linspace(0, 1, 200)[:, np.newaxis]
-X_PLANE = np.random.default_rng(5).uniform(size=(400, 2))
+X_PLANE = np.random.default_rng(5).uniform(size=(200, 2))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ X_PLANE = np.random.default_rng(5).uniform(size=(400, 2))
         (X_LINE, np.exp(-0.5 * ((X_LINE[:, 0] - 0.5) / 0.005) ** 2)),
         (X_LINE, (X_LINE[:, 0] > 0.85) + 1e-6 * np.random.default_rng(6).standard_normal(200)),
         (X_LINE, (X_LINE[:, 0] > 0.99) + 1e-6 * np.random.default_rng(6).standard_normal(200)),
-        (X_PLANE, (X_PLANE[:, 0] > 0.83) * (1 + X_PLANE[:, 1]) + 1e-5 * np.random.default_rng(7).standard_normal(400)),
+        (X_PLANE, (X_PLANE[:, 0] > 0.83) * (1 + X_PLANE[:, 1]) + 1e-5 * np.random.default_rng(7).standard_normal(200)),
     ],
 )
 def test_peaks_and_steps_are_not_out_of_proportion(X, y):

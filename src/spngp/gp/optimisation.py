@@ -286,6 +286,8 @@ def climb(
     gain = 0.0
     for _ in range(max_evaluations - 1):
         held = (theta <= low) & (gradient < 0) | (theta >= high) & (gradient > 0)
+        if not np.isfinite(gradient).all():  # which way is up cannot be told
+            return Summit(theta, curvature, None)
         newton, step = _steps(curvature, gradient, ~held, radius)
         trial = np.clip(theta + step, low, high)
         step = trial - theta
@@ -294,6 +296,8 @@ def climb(
         try:
             new_value, new_gradient = objective(trial)
         except NotPositiveDefiniteError:
+            new_value, new_gradient = -np.inf, gradient
+        if not (np.isfinite(new_value) and np.isfinite(new_gradient).all()):
             radius = 0.25 * float(np.abs(step).max())
             continue
         gain = new_value - value
