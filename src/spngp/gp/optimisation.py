@@ -185,9 +185,8 @@ def maximise(
         except NotPositiveDefiniteError:
             if best == -np.inf:
                 raise  # the start itself cannot be evaluated
-            return 10.0 - best / n_rows, np.zeros(
-                point.size
-            )  # 10 nats per row below the best: the line search steps back
+            # 10 nats per row below the best: the line search steps back
+            return 10.0 - best / n_rows, np.zeros(point.size)
         if value > best:
             gains.append(value - best)
             best, best_theta = value, point.copy()
@@ -255,16 +254,7 @@ def mean_curvature(gp: ExactGP, blocks: Sequence[Block], n_jobs: int | None = No
 
 
 class Summit(NamedTuple):
-    """Where a climb ended.
-
-    Attributes
-    ----------
-    theta : ndarray
-    curvature : ndarray
-        Minus the Hessian of the objective, as the climb has learnt it.
-    last_gain : float or None
-        What its last evaluation gained if the climb was stopped by the number of evaluations, else None.
-    """
+    """Where a climb ended, minus the Hessian as it was learnt, and the last gain if there were no evaluations left."""
 
     theta: Array
     curvature: Array
