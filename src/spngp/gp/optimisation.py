@@ -281,7 +281,7 @@ def climb(
         newton, step = _steps(curvature, gradient, ~held, radius)
         trial = np.clip(theta + step, low, high)
         step = trial - theta
-        if 0.5 * gradient @ newton < tolerance or not np.abs(step).max() > _SHORTEST_STEP:
+        if 0.5 * gradient @ newton < tolerance or not np.abs(step).max(initial=0.0) > _SHORTEST_STEP:
             return Summit(theta, curvature, None)
         try:
             new_value, new_gradient = objective(trial)

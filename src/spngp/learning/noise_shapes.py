@@ -174,8 +174,7 @@ def learn_noise_shape(held_out: Array, adds_variance: bool = False, keeps_varian
 def _maximised(shares: Array, density: Array, weights: Array, imaginary: Array) -> Array:
     """Shares of the parts by expectation–maximisation, from these on."""
     for _ in range(_STEPS):
-        joint = density * shares
-        shares = imaginary + (weights / joint.sum(axis=1)) @ joint
+        shares = imaginary + shares * ((weights / (density @ shares)) @ density)
         shares /= shares.sum()
     return shares
 

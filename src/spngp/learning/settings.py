@@ -28,7 +28,7 @@ from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
-from spngp.gp.optimisation import Block, LeafEvidence, maximise
+from spngp.gp.optimisation import Block, LeafEvidence, climb
 from spngp.gp.slice_sampling import elliptical_slices
 from spngp.kernels.parameter import Identity
 from spngp.learning.steps import Cuts, cuts_of, moved, step_in
@@ -44,6 +44,8 @@ _SHORT_START = -1.3  # standard deviations of log length-scales at a second star
 
 _FEW_ROWS = 200  # of more, some show which alternatives are worth being learnt from all
 _EVALUATIONS, _FURTHER_EVALUATIONS = 60, 40  # of the evidence, for a maximum
+_CURVATURE = 30.0  # of the log posterior along each z, as far as nothing is known yet: first steps are short
+_TOLERANCE = 1e-4  # nats per row that a further step would gain
 _HOPELESS = 15.0  # nats behind the best of them
 _STEP = 0.05  # standard deviations, for differences of gradients
 _FLATTEST = 0.3  # least eigenvalue of H; it is one where only the prior speaks
@@ -255,10 +257,10 @@ class _Posterior:
         return max((self.climb(start, _EVALUATIONS) for start in self.starts(found)), key=self.value)
 
     def climb(self, z: Array, evaluations: int) -> Array:
-        """A maximum, by L-BFGS-B from z; z itself if it cannot be evaluated."""
+        """A maximum, by Newton steps from z; z itself if it cannot be evaluated."""
         bounds = np.tile([-_FARTHEST, _FARTHEST], (z.size, 1))
         try:
-            return maximise(self, z, bounds, self._n_rows, evaluations)
+            return climb(self, z, bounds, _CURVATURE * np.eye(z.size), evaluations, _TOLERANCE * self._n_rows).theta
         except NotPositiveDefiniteError:
             return z
 

@@ -33,6 +33,8 @@ _FINENESS_OF_PAIRS = (4, 16, 64)  # numbers of cells along each of two inputs, t
 _MOST_PAIRED = 16  # inputs; of more, those that tell most alone
 _TOLD = 0.1  # of the variance of residuals, from which on what is left is worth a warning
 _SIGNIFICANT = 6.0  # standard deviations: a few hundred tests are made, and a false alarm costs time only
+_GLANCED_AT = 4  # draws that show of most cells along two inputs that nothing stands out
+_HARDLY_MORE = 1.1  # times their mean: a T that cannot be significant, as there are no more cells than rows
 
 
 class StructureLeftWarning(UserWarning):
@@ -179,12 +181,18 @@ class _Grid:
         for (j, _), (codes, width) in self._bins.items():
             yield _Cells.of((j,), (width,), codes)
 
-    def paired(self, inputs: Sequence[int]) -> Iterator[_Cells]:
-        """Cells along two of these inputs."""
+    def paired(self, inputs: Sequence[int], residuals: Array) -> Iterator[_Cells]:
+        """Cells along two of these inputs, but for those that show at a glance that nothing stands out."""
+        columns = np.ascontiguousarray(residuals[:, : 1 + _GLANCED_AT].T)
+        totals = np.maximum(np.einsum("ij,ij->i", columns, columns), 1e-300)
         for (j, k), (a, b) in product(combinations(inputs, 2), product(_FINENESS_OF_PAIRS, repeat=2)):
             if a * b <= self.n and (j, a) in self._bins and (k, b) in self._bins:
                 (first, width), (second, height) = self._bins[j, a], self._bins[k, b]
-                yield _Cells.of((j, k), (width, height), first * b + second)
+                codes = first * b + second
+                sums = [np.bincount(codes, column) for column in columns]
+                T = np.array([float(own @ own) for own in sums]) / totals
+                if T[0] > _HARDLY_MORE * T[1:].mean():
+                    yield _Cells.of((j, k), (width, height), codes)
 
 
 def _clearest(grid: _Grid, residuals: Array, least_share: float) -> tuple[Finding, _Cells] | None:
@@ -202,7 +210,8 @@ def _clearest(grid: _Grid, residuals: Array, least_share: float) -> tuple[Findin
         for score, cells in alone:
             telling[cells.inputs[0]] = max(telling[cells.inputs[0]], score)
         inputs = sorted(np.argsort(-telling, kind="stable")[:_MOST_PAIRED].tolist())
-    return _finding([(cells.score(residuals), cells) for cells in grid.paired(inputs)], residuals, least_share)
+    paired = [(cells.score(residuals), cells) for cells in grid.paired(inputs, residuals)]
+    return _finding(paired, residuals, least_share)
 
 
 def _finding(
