@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -15,6 +17,7 @@ def example(name):
     return module
 
 
+@pytest.mark.long
 def test_the_drifting_series_is_streamed_and_animated(tmp_path, capsys):
     arguments = ["--rows", "40", "--frames", "2", "--window", "20", "-o", str(tmp_path / "series.gif")]
     output = example("drifting_series").main(arguments)

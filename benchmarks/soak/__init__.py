@@ -21,6 +21,7 @@ SECTIONS = (
     "faults",
     "mutants",
     "posture",
+    "suite",
 )
 
 

@@ -19,7 +19,7 @@ from soak.page import PYTHONPATH
 from soak.table_mutants import KINDS as TABLES
 from soak.table_mutants import write_honest
 
-SAMPLE = 0.004
+SAMPLE = 0.002
 _MODEL_MUTANTS, _TABLE_MUTANTS = 20_000, 5_000
 _NAMES = (*MODELS, "one GP" + FACTORS, "committee" + FACTORS, "shards")
 _SWAPPED = "files swapped or gone"

@@ -30,7 +30,7 @@ from soak.mutation import Mutant, mutant, sites
 from soak.page import ROOT
 from soak.surviving import EXPLAINED
 
-SAMPLE = 0.008
+SAMPLE = 0.004
 _BOUND = 0.85
 _SECONDS = 3000
 _OF_TESTS = 30.0  # seconds of tests for one mutant, the quickest first

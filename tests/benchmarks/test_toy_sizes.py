@@ -35,6 +35,7 @@ class Run(NamedTuple):
     printed: str  # a regular expression
     data: tuple[str, ...] = ()  # that it needs
     ends: tuple[int, ...] = (0,)  # exit codes
+    long: bool = False  # whether `make soak` runs it, and not every `make test`
 
 
 RUNS = {
@@ -59,7 +60,7 @@ RUNS = {
     "honesty": [
         Run("--quick --sections search,noise", r"sine \| 8 \| 25 \| 60 \| 1 (.*\n)*- motorcycle: default: NLPD \d"),
         Run("--quick --sections more", r"\| 60 \| \d"),
-        Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 "),
+        Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 ", long=True),
         Run("--quick --sections near --kinds table", r"table \| 100 \| 3 \| \d"),
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
@@ -72,17 +73,18 @@ RUNS = {
         Run(
             "--rows 1500 --engines outofcore --jobs 1 --predict 50 --options=--max-leaf-size=100",
             r"1,500 rows, outofcore(.*\n)*  evidence: -?\d",
+            long=True,
         )
     ],
     "outofcore_flights": [],  # a cluster; tests/dask_engine has one
     "outofcore_predict": [],  # a model of outofcore.py, which removes its own
-    "outofcore_skew": [Run("--sections equal --rows 6000 --jobs 1", r"equal \| 6000 \| \d")],
+    "outofcore_skew": [Run("--sections equal --rows 6000 --jobs 1", r"equal \| 6000 \| \d", long=True)],
     "outofcore_stages": [],  # toy sizes are too few rows to be fitted out of core; tests/outofcore fits more
     "overlap": [Run("--rows 120 --overlaps 1", r"120 \| 1 \| \d+")],
     "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
-    "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+")],
-    "same_numbers": [Run("", r"the same", ("yacht",))],
-    "saved_models": [Run("--models leaf", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",))],
+    "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+", long=True)],
+    "same_numbers": [Run("", r"the same", ("yacht",), long=True)],
+    "saved_models": [Run("--models leaf", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",), long=True)],
     "small_sets": [
         Run("--sets grid,yacht --rows 30 --seeds 1", r"grid \| 30 \| -?\d(.*\n)*.*yacht \| 30 \| -?\d", ("yacht",))
     ],
@@ -91,12 +93,13 @@ RUNS = {
         Run(
             "--parts trump,drift --rows 24 --seeds 1 --functions waves",
             r"SPNGPOnline\(\) \| \d(.*\n)*.*function \| 6 \| 0 \| \d",
+            long=True,
         ),
         Run("--parts kin40k --rows 16", r"\| 16 \| \d", ("kin40k",)),
     ],
     "stream": [
         Run("--parts small --rows 300 --pairs 20 --refits 1", r"small \| 300 \| \d"),
-        Run("--parts nothing,leak --from-nothing 40 --window 20", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d"),
+        Run("--parts nothing,leak --from-nothing 40 --window 20", r"\| 40 \| \d(.*\n)*.*\| 20 \| \d", long=True),
     ],
     "stages": [Run("--rows 300 --max-leaf-size 100 --threads 1", r"experts \| \d+ (.*\n)*.*regions of \d+ rows")],
     "validation": [Run("--sets yacht --choices default,SE --splits 1", r"yacht \| \d+ \| -?\d.*/", ("yacht",))],
@@ -210,7 +213,11 @@ def test_every_script_has_a_toy_size():
 
 @pytest.mark.parametrize(
     ("name", "run"),
-    [pytest.param(name, run, id=f"{name} {run.arguments}") for name in SCRIPTS for run in RUNS.get(name, [])],
+    [
+        pytest.param(name, run, id=f"{name} {run.arguments}", marks=[pytest.mark.long] if run.long else [])
+        for name in SCRIPTS
+        for run in RUNS.get(name, [])
+    ],
 )
 def test_a_benchmark_runs_at_toy_size(name, run, tmp_path):
     missing = [data for data in run.data if not datasets.status(datasets.find(data)).available]

@@ -45,6 +45,7 @@ def with_errors():
     return X, y
 
 
+@pytest.mark.long
 def test_the_saved_model_is_the_same_with_and_without_a_holdout(tmp_path, with_errors):
     write(tmp_path / "d.csv", *with_errors)
     fit(tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "measured")

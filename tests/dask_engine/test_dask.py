@@ -121,7 +121,7 @@ def killed_when(client, found):
     return thread, gone
 
 
-@pytest.mark.parametrize("step", ["route", "learn"])
+@pytest.mark.parametrize("step", [pytest.param("route", marks=pytest.mark.long), "learn"])
 def test_a_worker_that_is_killed_loses_nothing_but_its_own_steps(client, rows, quick, tmp_path, step):
     client.wait_for_workers(2)
     X, y = (dd.from_pandas(part, npartitions=8) for part in rows)
@@ -135,6 +135,7 @@ def test_a_worker_that_is_killed_loses_nothing_but_its_own_steps(client, rows, q
     assert [path.name for path in model.path_.parent.iterdir()] == ["model"]
 
 
+@pytest.mark.long
 def test_a_killed_cluster_is_resumed(rows, quick, tmp_path):
     table = pa.Table.from_pandas(rows[0].assign(y=rows[1]), preserve_index=False)
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=1200)

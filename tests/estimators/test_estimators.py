@@ -492,7 +492,13 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("case", NETWORKS)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.long) if case in ("two outputs", "long tails") else case
+        for case in NETWORKS
+    ],
+)
 def test_the_network_predicts_and_samples_what_the_model_does(case):
     X, y = wave(260)
     if case == "long tails":

@@ -38,6 +38,7 @@ def test_levels_that_come_later_are_learnt(batch):
     assert rmse_by_level(model).max() < 0.2
 
 
+@pytest.mark.long
 def test_from_one_row_as_good_as_a_fit():
     X, y = rows(50, 2)
     model = SPNGPRegressor(random_state=0)
@@ -54,7 +55,7 @@ def many_levels(n, first, last, seed):
     return pd.DataFrame({"level": [f"l{i}" for i in level], "km": km}), y
 
 
-@pytest.mark.parametrize("batch", [8, 200])
+@pytest.mark.parametrize("batch", [8, pytest.param(200, marks=pytest.mark.long)])
 def test_levels_new_to_many_regions(batch):
     """They are ranked with the others when everything is learnt again, seldom, and old ones are not taken for wrong."""
     settings = {"max_leaf_size": 50, "hyperparameters": "tied", "random_state": 0}
@@ -137,6 +138,7 @@ def test_a_failure_and_a_refusal_leave_the_model_as_it_was():
         strict.partial_fit(X_new, np.ones(4))
 
 
+@pytest.mark.long
 def test_saved_between_two_rows(tmp_path):
     X, y = rows(14, 4)
     model, saved = SPNGPRegressor(random_state=0), SPNGPRegressor(random_state=0)

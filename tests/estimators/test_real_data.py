@@ -10,6 +10,7 @@ needs_energy = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_energy
 def test_a_missing_output_leaves_the_other_alone():
     data = datasets.load("energy")

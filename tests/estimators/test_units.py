@@ -42,7 +42,7 @@ def theirs(carbon_dioxide):
     return model
 
 
-@pytest.mark.parametrize("estimator", [SPNGPRegressor, GPRegressor])
+@pytest.mark.parametrize("estimator", [pytest.param(SPNGPRegressor, marks=pytest.mark.long), GPRegressor])
 def test_extrapolation_errs_as_scikit_learns_with_the_same_kernel(estimator, carbon_dioxide, theirs):
     X, y = carbon_dioxide
     expected = co2.errors(theirs.predict(X) + y[: co2.TRAINED].mean(), y)

@@ -52,7 +52,15 @@ def test_judgement_does_not_depend_on_batches(later, overlap):
         assert_same(updated(fitted, X_more, y_more, batch), together)
 
 
-@pytest.mark.parametrize("sizes", [[5.0], [5.0, -4.0, 6.0], [1e4, 9e3], [60.0, -5e3, 4.0]])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [60.0, -5e3, 4.0],
+        pytest.param([5.0], marks=pytest.mark.long),
+        pytest.param([5.0, -4.0, 6.0], marks=pytest.mark.long),
+        pytest.param([1e4, 9e3], marks=pytest.mark.long),
+    ],
+)
 def test_gross_errors_that_come_later_are_doubted_as_in_fit(sizes):
     X, y = series(300)
     X_more, y_more = series(100, seed=1)

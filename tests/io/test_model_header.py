@@ -63,6 +63,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="the module resource is POSIX's")
 def test_hostile_headers_of_20_megabytes(tmp_path):
     paths = [tmp_path / name for name in HOSTILE]

@@ -61,7 +61,13 @@ def survey(saved, name, count, seed, directory):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # asked without names, on purpose
-@pytest.mark.parametrize("name", [*MODELS, "one GP" + FACTORS, "committee" + FACTORS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name == "changing noise" else [])
+        for name in (*MODELS, "one GP" + FACTORS, "committee" + FACTORS)
+    ],
+)
 def test_mutants_are_refused_on_opening_or_do_no_harm(name, saved, tmp_path):
     refused, used, faults = survey(saved, name, 50, 0, tmp_path)
     assert not faults, "\n".join(map(str, faults))

@@ -236,7 +236,7 @@ def step_in_noise(n, seed):
     return X, np.cos(5 * X[:, 0]) + std * rng.standard_normal(n), std
 
 
-@pytest.mark.parametrize(("rows", "leaf"), [(250, 500), (400, 100)])
+@pytest.mark.parametrize(("rows", "leaf"), [pytest.param(250, 500, marks=pytest.mark.long), (400, 100)])
 def test_a_step_in_the_noise_is_found(rows, leaf):
     X, y, _ = step_in_noise(rows, 7)
     X_new, y_new, std = step_in_noise(1000, 8)

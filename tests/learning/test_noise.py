@@ -139,6 +139,7 @@ def test_fixed_noise_or_parameters_stay_gaussian():
         assert model.fit(X, y).noise_shapes_ == [GAUSSIAN]
 
 
+@pytest.mark.long
 def test_each_output_has_its_own_shape():
     rng = np.random.default_rng(7)
     X, y = _series(rng, 150, 0.08)

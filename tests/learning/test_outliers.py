@@ -79,7 +79,9 @@ def _series(n, outliers, seed=0):
     return x[:, np.newaxis], y
 
 
-@pytest.mark.parametrize("model", [SPNGPRegressor(max_leaf_size=50), SPNGPRegressor(), GPRegressor()])
+@pytest.mark.parametrize(
+    "model", [SPNGPRegressor(max_leaf_size=50), pytest.param(SPNGPRegressor(), marks=pytest.mark.long), GPRegressor()]
+)
 def test_planted_outliers_are_found_and_do_not_pull(model):
     planted = [15, 56, 100, 166]
     X, y = _series(200, planted)
@@ -225,6 +227,7 @@ def test_a_sharp_function_without_noise_raises_no_doubt():
     assert len(SPNGPRegressor(random_state=0).fit(x[:, np.newaxis], y).outliers_) == 0
 
 
+@pytest.mark.long
 def test_gaussian_shape_carries_the_variance_of_outliers():
     rng = np.random.default_rng(9)
     x = np.sort(rng.uniform(0, 10, 900))[:, np.newaxis]
@@ -268,6 +271,7 @@ def test_leaves_without_outliers_are_taken_as_they_are_known():
     assert got.children[1].children[1] is known.children[1].children[1]
 
 
+@pytest.mark.long
 def test_of_few_rows_an_error_that_made_all_the_noise_is_found_and_sound_rows_are_not():
     # a row can be √20 = 4.5 standard deviations off, if these are learnt from it as well
     named = []

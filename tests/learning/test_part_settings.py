@@ -1,6 +1,7 @@
 """Parts of a cut set as sums over settings: what they keep, and what they are worth."""
 
 import numpy as np
+import pytest
 from scipy.special import logsumexp
 
 from spngp import SPNGPRegressor, metrics
@@ -54,6 +55,7 @@ def changing(n, seed):
     return x[:, np.newaxis], np.where(x > 0.2, 1.0, -1.0) + np.where(x > 0.2, 0.1, 0.6) * rng.standard_normal(n)
 
 
+@pytest.mark.long
 def test_intervals_of_parts_hold(monkeypatch):
     monkeypatch.setattr(uncut, "smooth_experts", lambda *given: {})  # which parts may have as well
 

@@ -39,7 +39,7 @@ def test_nor_does_one_that_comes_later():
     assert np.sqrt(np.mean((model.predict(X) - np.sin(2 * X[:, 0])) ** 2)) < 0.05
 
 
-@pytest.mark.parametrize(("batch", "n_first"), [(1, 10), (50, 60)])
+@pytest.mark.parametrize(("batch", "n_first"), [(1, 10), pytest.param(50, 60, marks=pytest.mark.long)])
 def test_outputs_that_become_others_are_trusted(batch, n_first):
     X = np.linspace(0, 1, n_first + 50)[:, np.newaxis]
     rng = np.random.default_rng(8)
@@ -65,8 +65,10 @@ X_PLANE = np.random.default_rng(5).uniform(size=(200, 2))
     ("X", "y"),
     [
         (X_LINE, np.exp(-0.5 * ((X_LINE[:, 0] - 0.5) / 0.02) ** 2)),
-        (X_LINE, np.exp(-0.5 * ((X_LINE[:, 0] - 0.5) / 0.005) ** 2)),
-        (X_LINE, (X_LINE[:, 0] > 0.85) + 1e-6 * np.random.default_rng(6).standard_normal(200)),
+        pytest.param(X_LINE, np.exp(-0.5 * ((X_LINE[:, 0] - 0.5) / 0.005) ** 2), marks=pytest.mark.long),
+        pytest.param(
+            X_LINE, (X_LINE[:, 0] > 0.85) + 1e-6 * np.random.default_rng(6).standard_normal(200), marks=pytest.mark.long
+        ),
         (X_LINE, (X_LINE[:, 0] > 0.99) + 1e-6 * np.random.default_rng(6).standard_normal(200)),
         (X_PLANE, (X_PLANE[:, 0] > 0.83) * (1 + X_PLANE[:, 1]) + 1e-5 * np.random.default_rng(7).standard_normal(200)),
     ],

@@ -118,6 +118,7 @@ def test_same_seed_same_bits(tmp_path):
     np.testing.assert_array_equal(loaded.variances, found.variances)
 
 
+@pytest.mark.long
 def test_intervals_of_few_rows_hold():
     held = []
     for seed in range(16):

@@ -213,6 +213,7 @@ def test_noise_that_a_user_gave_stays_as_it_is():
     assert not any(record["noise_varies"] for record in model.regions_)
 
 
+@pytest.mark.long
 def test_a_noise_that_jumps_to_and_fro_is_saved_and_opened(tmp_path):
     rng = np.random.default_rng(1)
     X = rng.uniform(-3.0, 3.0, (150, 1))

@@ -62,6 +62,7 @@ def test_neither_partitions_nor_threads_change_a_bit(tmp_path):
     np.testing.assert_array_equal(found[0].predict_dist(X).std, found[1].predict_dist(X).std)
 
 
+@pytest.mark.long
 def test_categories_gaps_and_dates_as_in_memory(tmp_path):
     rows = table(1600)
     rng = np.random.default_rng(1)
@@ -102,6 +103,7 @@ def test_weights_and_known_variances_as_in_memory(tmp_path, weights):
     same(out, kernel.fit(X, y, **given), X.slice(0, 100))
 
 
+@pytest.mark.long
 def test_without_context_and_with_tied_parameters(tmp_path):
     rows = table(2000, outliers=20)  # as above
     X = rows.select(names(rows, "x"))

@@ -42,6 +42,7 @@ def kinds(model):
     return [event["kind"] for event in model.events_]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # a handful of rows may leave an optimisation unfinished
 def test_from_nothing_the_model_is_about_as_good_as_a_fit():
     X, y = series(70)

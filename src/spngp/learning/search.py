@@ -116,20 +116,19 @@ def fit(
         gp, prior = task
         return fit_tied([gp], blocks, evaluations, priors=[prior], tolerance=plan.tolerance, convergence=convergence)[0]
 
-    def tried(task: tuple[ExactGP, GaussianPrior]) -> tuple[float, ExactGP]:
+    def tried(task: tuple[ExactGP, GaussianPrior]) -> float:
         gp, prior = task
-        found = fit_tied([gp], some, _TRIED_EVALUATIONS, priors=[prior])[0]
-        return evidence(found, some), found
+        return evidence(fit_tied([gp], some, _TRIED_EVALUATIONS, priors=[prior])[0], some)
 
     begin = list(known.gps)
     if alone:
         # evidence has several peaks, and the one found from long length-scales may call everything noise
         some = [evenly(blocks[0], _TRIED_ROWS)]
-        tasks = list(zip(known.gps, priors, strict=True))
+        tasks = [(gp, prior) for gp, prior in zip(known.gps, priors, strict=True)]
         tasks += [(_with_shorter_scales(gp), prior) for gp, prior in tasks]
-        ends = map_leaves(tried, tasks, plan.n_jobs)
-        pairs = zip(ends[: len(begin)], ends[len(begin) :], strict=True)
-        begin = [max(pair, key=lambda end: end[0])[1] for pair in pairs]
+        values = map_leaves(tried, tasks, plan.n_jobs)
+        shorter = np.reshape(values, (2, -1)).argmax(axis=0) == 1
+        begin = [tasks[j + len(begin) * bool(better)][0] for j, better in enumerate(shorter)]
     return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), plan.n_jobs))
 
 
