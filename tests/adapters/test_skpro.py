@@ -22,7 +22,7 @@ def table(n=80, outputs=1, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore")  # of skpro about its own use of pandas
-@pytest.mark.parametrize("kind", [SPNGPProbaRegressor, MixtureDistribution])
+@pytest.mark.parametrize("kind", [SPNGPProbaRegressor, pytest.param(MixtureDistribution, marks=pytest.mark.long)])
 def test_skpros_checks(kind):
     results = check_estimator(kind, raise_exceptions=False, verbose=False)
     failed = {name: result for name, result in results.items() if result != "PASSED"}

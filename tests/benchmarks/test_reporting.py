@@ -32,6 +32,7 @@ def test_command_code_and_machine_are_said():
     assert origin_text() in last
 
 
+@pytest.mark.long
 def test_scale_prints_its_figures_and_writes_them_as_csv(tmp_path):
     path = tmp_path / "scale.csv"
     options = ["--rows", "200", "--test-rows", "50", "--models", "tied", "--threads", "1", "--csv", str(path)]

@@ -1,8 +1,11 @@
+import pytest
+
 from spngp import GPRegressor, datasets
 from spngp.cli import comparison as demo
 from spngp.experiments.cross_validation import cross_validated
 
 
+@pytest.mark.long
 def test_demo_prints_a_table_and_writes_a_figure(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     demo.main(folds=2)

@@ -75,7 +75,11 @@ def test_an_output_that_is_also_an_input_is_refused(folder, arguments, force):
     assert contents(folder) == before
 
 
-@pytest.mark.parametrize("arguments", [["fit", "-", "-t", "y"], ["predict", "m.spngp", "/dev/stdin"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["fit", "-", "-t", "y"], pytest.param(["predict", "m.spngp", "/dev/stdin"], marks=pytest.mark.long)],
+    ids=" ".join,
+)
 def test_an_output_that_is_standard_input_is_refused(folder, arguments):
     before = contents(folder)
     command = [sys.executable, "-m", "spngp", *arguments, "-o", "d.csv", "--force"]
@@ -86,6 +90,7 @@ def test_an_output_that_is_standard_input_is_refused(folder, arguments):
     assert contents(folder) == before
 
 
+@pytest.mark.long
 def test_standard_output_that_appends_to_an_input_is_refused(folder):
     before = contents(folder)
     with open("d.csv", "ab") as file:

@@ -39,6 +39,7 @@ def test_a_full_disk_is_an_error(folder):
     assert (process.returncode, told) == (2, "spngp: standard output: No space left on device\n")
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_up_half_way_is_an_error(folder, tmp_path):
     def limit() -> None:  # a file that takes part of what is written to it, as a disk does that fills up
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
@@ -48,7 +49,7 @@ def test_a_disk_that_fills_up_half_way_is_an_error(folder, tmp_path):
     assert (process.returncode, told) == (2, "spngp: standard output: File too large\n")
 
 
-@pytest.mark.parametrize("unbuffered", [True, False])
+@pytest.mark.parametrize("unbuffered", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_pipe_that_does_not_block_gets_every_row(folder, unbuffered):
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -68,6 +69,7 @@ def test_a_reader_that_has_seen_enough_gets_no_message(folder):
     assert (process.returncode, told) == (1, "")
 
 
+@pytest.mark.long
 def test_an_error_while_more_input_is_to_come_ends_in_one_line(folder):
     """Nothing may still be reading the input in the background: it would abort the process at its end."""
     reading, writing = os.pipe()

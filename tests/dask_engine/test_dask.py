@@ -40,9 +40,9 @@ def client():
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(4500, 3)), columns=list("abc"))
-    X["place"] = np.array(["north", "south"])[rng.integers(2, size=4500)]
-    y = np.sin(2 * X["a"]) * X["b"] + (X["place"] == "south") + 0.1 * rng.normal(size=4500)
+    X = pd.DataFrame(rng.normal(size=(3000, 3)), columns=list("abc"))
+    X["place"] = np.array(["north", "south"])[rng.integers(2, size=3000)]
+    y = np.sin(2 * X["a"]) * X["b"] + (X["place"] == "south") + 0.1 * rng.normal(size=3000)
     return X, y.rename("y")
 
 

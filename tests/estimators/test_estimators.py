@@ -21,8 +21,16 @@ from spngp.structure import Compact, EqualWidth, RandomAxes
 
 
 # of 200 rows regions are cut, fewer are one region
-@parametrize_with_checks([SPNGPRegressor(max_leaf_size=40, random_state=0), GPRegressor(random_state=0)])
+@parametrize_with_checks(
+    [SPNGPRegressor(max_leaf_size=40, hyperparameters="tied", random_state=0), GPRegressor(random_state=0)]
+)
 def test_scikit_learns_common_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.long
+@parametrize_with_checks([SPNGPRegressor(random_state=0), SPNGPRegressor(max_leaf_size=40, random_state=0)])
+def test_scikit_learns_common_checks_with_all_that_is_learnt(estimator, check):
     check(estimator)
 
 

@@ -66,6 +66,7 @@ def test_rows_are_merged_above_a_number_of_them_and_only_where_there_is_noise(mo
         np.testing.assert_allclose(posterior.predict_mean(X), y, atol=0.1 if noise_variance else 1e-6)
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_equal_rows():
     rng = np.random.default_rng(0)
     y = 3.0 + 2.0 * rng.standard_normal(100_000)

@@ -179,6 +179,7 @@ print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems count and release memory otherwise")
 def test_checking_a_large_file_does_not_keep_it_in_memory(tmp_path):
     zeros = np.zeros(12 * MEGABYTE)

@@ -99,7 +99,9 @@ def test_planted_outliers_are_found_and_do_not_pull(model):
     np.testing.assert_allclose(means, clean.predict(near), atol=0.05)
 
 
-@pytest.mark.parametrize("seed", [3, 12, 17])
+@pytest.mark.parametrize(
+    "seed", [3, pytest.param(12, marks=pytest.mark.long), pytest.param(17, marks=pytest.mark.long)]
+)
 def test_an_outlier_hidden_by_a_larger_one_is_found(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2, 2, size=(150, 1))
@@ -221,6 +223,7 @@ def test_parameters_of_several_regions_are_learnt_again_without_outliers(hyperpa
     assert max(noise) < 0.16  # 0.1 in truth; 0.4 with the outliers
 
 
+@pytest.mark.long
 def test_a_sharp_function_without_noise_raises_no_doubt():
     x = np.sort(np.random.default_rng(0).uniform(-1, 1, 400))
     y = np.sin(10 * x) + 5 * np.exp(-0.5 * (x / 0.006) ** 2)

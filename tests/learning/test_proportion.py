@@ -29,6 +29,7 @@ def test_one_value_out_of_all_proportion_does_not_spoil_the_others(where, value,
     assert model.outliers_.tolist() == ([[17, 0]] if where == "output" else [])
 
 
+@pytest.mark.long
 def test_nor_does_one_that_comes_later():
     rng = np.random.default_rng(4)
     X = rng.uniform(-2, 2, (400, 1))

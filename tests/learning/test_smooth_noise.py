@@ -183,6 +183,7 @@ def test_rows_that_come_later_are_exact():
     np.testing.assert_allclose(living.network_.predict_dist(at).var, living.predict_dist(at).var, rtol=1e-8)
 
 
+@pytest.mark.long
 def test_files_and_explanations_know_the_profile(model, tmp_path):
     at = np.linspace(-0.1, 1.1, 7)[:, np.newaxis]
     model.save(tmp_path / "m")
@@ -193,6 +194,7 @@ def test_files_and_explanations_know_the_profile(model, tmp_path):
     assert told.mean == pytest.approx(float(model.predict(at[[3]])[0]), rel=1e-8)
 
 
+@pytest.mark.long
 def test_words_and_pages_tell_which_noise_changes(model, tmp_path):
     from spngp.plotting.names import short_names
     from spngp.plotting.settings import grouped, in_words

@@ -30,6 +30,7 @@ def test_the_usual_noise_is_that_of_all_rows():
     assert surprise_variances(posterior, np.array([0.1])) == pytest.approx(0.01)  # at most that of the output
 
 
+@pytest.mark.long
 def test_a_wrong_output_in_a_quiet_region_costs_little():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))

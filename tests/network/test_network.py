@@ -198,6 +198,7 @@ def test_a_row_on_a_cut_belongs_to_the_lower_side_and_far_rows_are_routed():
     )
 
 
+@pytest.mark.long
 def test_two_hundred_thousand_rows_have_the_evidence_of_the_closed_form():
     """Constant leaves: the covariance v·11ᵀ + s·I of m rows has its determinant and inverse on paper."""
     n, v, s = 200_000, 2.0, 0.5

@@ -23,6 +23,7 @@ def same(one, other, rows, tolerance=1e-10):
     np.testing.assert_array_equal(one.outliers_, other.outliers_)
 
 
+@pytest.mark.long
 def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
     rows = table(1800)
     X = rows.select(names(rows, "x"))
@@ -76,6 +77,7 @@ def test_categories_gaps_and_dates_as_in_memory(tmp_path):
     same(out, model().fit(X, y), X.slice(0, 200))
 
 
+@pytest.mark.long
 def test_a_logarithmic_scale_as_in_memory(tmp_path):
     rows = table(1500, outliers=20)  # some of them among the rows that tied parameters are learnt from
     X, y = rows.select(names(rows, "x")), np.exp(rows["y0"].to_numpy())
@@ -85,7 +87,9 @@ def test_a_logarithmic_scale_as_in_memory(tmp_path):
     same(spngp.load(tmp_path / "model"), log, X.slice(0, 100))
 
 
-@pytest.mark.parametrize("weights", ["whole", "fractions", None])
+@pytest.mark.parametrize(
+    "weights", ["fractions", *(pytest.param(other, marks=pytest.mark.long) for other in ("whole", None))]
+)
 def test_weights_and_known_variances_as_in_memory(tmp_path, weights):
     rng, rows = np.random.default_rng(5), table(1500, outliers=20)
     X, y = rows.select(names(rows, "x")), rows["y0"].to_numpy()
@@ -113,6 +117,7 @@ def test_without_context_and_with_tied_parameters(tmp_path):
         same(out, model(**changes).fit(X, rows["y0"].to_numpy()), X.slice(0, 100))
 
 
+@pytest.mark.long
 def test_half_of_all_rows_are_equal(tmp_path):
     rows = table(6000)
     columns = {name: rows[name].to_numpy().copy() for name in rows.schema.names}

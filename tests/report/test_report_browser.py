@@ -252,6 +252,7 @@ def test_regions_can_be_chosen_by_keyboard(opened):
     assert page.locator("#region-details").inner_text() != details
 
 
+@pytest.mark.long
 def test_the_other_output_has_charts_of_its_own(opened):
     page = opened.page
     page.select_option("#output", "1")
@@ -327,6 +328,7 @@ def test_an_old_browser_still_has_the_tables(browser, report):
     page.close()
 
 
+@pytest.mark.long
 def test_a_single_input_has_a_curve_instead_of_panels(browser, tmp_path):
     x = np.linspace(0, 6, 40)[:, np.newaxis]
     model = SPNGPRegressor(max_leaf_size=20, hyperparameters="fixed").fit(x, np.sin(x[:, 0]))
@@ -343,6 +345,7 @@ def test_a_single_input_has_a_curve_instead_of_panels(browser, tmp_path):
     page.close()
 
 
+@pytest.mark.long
 def test_a_single_region_needs_no_map_and_settings_are_told_together(browser, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (60, 2))
@@ -358,6 +361,7 @@ def test_a_single_region_needs_no_map_and_settings_are_told_together(browser, tm
     page.close()
 
 
+@pytest.mark.long
 def test_one_row_is_not_called_rows(browser, tmp_path):
     X = np.arange(4.0)[:, np.newaxis]
     model = SPNGPRegressor(max_leaf_size=1, overlap=1, hyperparameters="fixed").fit(X, [0.0, 1.0, 0.0, 2.0])

@@ -19,7 +19,7 @@ def factors(model):
     return [placed.leaf.gp.has_factor for placed in model.network_.responsibilities()]
 
 
-@pytest.mark.parametrize("overlap", [0.0, 2.0])
+@pytest.mark.parametrize("overlap", [pytest.param(0.0, marks=pytest.mark.long), 2.0])
 def test_predictions_do_not_depend_on_what_is_kept(overlap):
     X, y = rows(900)
     options = {"max_leaf_size": 150, "overlap": overlap, "random_state": 0, "hyperparameters": "tied"}
