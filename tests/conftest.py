@@ -10,7 +10,7 @@ from spngp._linalg import compiled as _compiled
 os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn without a window
 
 # Files of half a minute and more. They come first, so that no process waits for another one's at the end.
-LONGEST = ("test_markdown.py", "test_toy_sizes.py", "test_dask.py", "test_reproduction.py", "test_report_browser.py")
+LONGEST = ("test_soak.py", "test_markdown.py", "test_dask.py", "test_report_browser.py", "test_estimators.py")
 
 
 def pytest_collection_modifyitems(items):

@@ -25,7 +25,7 @@ from spngp.committees import RobustBayesianCommitteeMachine
 from spngp.kernels import Matern, SquaredExponential
 from spngp.network import Leaf, Split, Sum
 
-SAMPLE = 0.005
+SAMPLE = 0.002
 THREADS = 16
 MOST_GROWTH = 4.0  # MB: less than 0.4 kB a call, about one object forgotten in each
 MOST_PER_MODEL = 8.0  # MB: 14 experts, whose factors of up to 240 rows are kept, are 6.5 MB

@@ -29,7 +29,7 @@ from spngp.gp.exact import ExactGP
 from spngp.kernels import Kernel, Linear, Polynomial, SquaredExponential
 from spngp.network import Node
 
-SAMPLE = 0.008
+SAMPLE = 0.004
 FOLDER = str(Path(spngp.__file__).parent)
 INTERNAL = ("log_weights must", "means must", "variances must")  # how checks begin that no user's numbers should meet
 SHARES = {"gp": 5000, "network": 2900, "fixed": 900, "learnt": 800, "gp regressor": 200, "committee": 200}

@@ -46,7 +46,7 @@ RUNS = {
             ("yacht",),
         )
     ],
-    "categories": [Run("--rows 60 --seeds 1", r"generated \| 60 \| 0 (.*\n)*.*flights \| 60 \| 0 \| \d")],
+    "categories": [Run("--rows 60 --seeds 1", r"generated \| 60 \| 0 (.*\n)*.*flights \| 60 \| 0 \| \d", long=True)],
     "ccpp": [
         Run("splits --splits 1", "", ("ccpp",)),
         Run("rows", r"RMSE of all 80 rows 0\.\d+", ("ccpp",)),
@@ -54,20 +54,20 @@ RUNS = {
     "co2": [Run("--seeds 1", r"SPNGPRegressor: \d.* of the RMSE at ", ends=(0, 1))],  # 1: off on a toy
     "compiled": [Run("--rounds 1", r"SE \+ SE \| \d+ \| 8 (.*\n)*.*compiled \| \d")],
     "crps": [Run("--rows 20 --components 14", r"any +20 x 14")],
-    "defaults": [Run("--sets yacht --variants 0,8,12 --splits 1", r"SE \| 0\.\d+ / ", ("yacht",))],
+    "defaults": [Run("--sets yacht --variants 0,8,12 --splits 1", r"SE \| 0\.\d+ / ", ("yacht",), long=True)],
     "exponential": [Run("", r"numpy_exp +\d")],
     "flights": [Run("--models spngp", r"180 training rows(.*\n)*.*spngp \| \d+\.\d+")],
     "honesty": [
         Run("--quick --sections search,noise", r"sine \| 8 \| 25 \| 60 \| 1 (.*\n)*- motorcycle: default: NLPD \d"),
         Run("--quick --sections more", r"\| 60 \| \d"),
         Run("--quick --sections coverage,errors", r"gp \| 10 \| 1 \| \d(.*\n)*.*rare level \| 100 ", long=True),
-        Run("--quick --sections near --kinds table", r"table \| 100 \| 3 \| \d"),
+        Run("--quick --sections near --kinds table", r"table \| 100 \| 3 \| \d", long=True),
     ],
     "inverse": [Run("--rounds 1", r"\n +30 +\d")],
     "leaf": [Run("--rounds 1", "two threads over 16 leaves", ends=(0, 1))],  # 1: slower than the targets
     "lottery": [Run("--sets yacht --rows 40 --seeds 1", r"yacht \| (.*\| )?-?\d", ("yacht",))],
     "messy_tables": [Run("--rows 90 --seeds 1 --tables clinic", r"clinic \| \d+ \| 0 \| \d")],
-    "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d")],
+    "missing": [Run("--rows 60 --seeds 1", r"0 \| median \| \d(.*\n)*.*0 \| region \| \d", long=True)],
     "cluster_simulator": [Run("--rows 1000000 --workers 2", r"1,000,000 rows(.*\n)*.*\| all \| \| \d")],
     "outofcore": [
         Run(
@@ -81,7 +81,7 @@ RUNS = {
     "outofcore_skew": [Run("--sections equal --rows 6000 --jobs 1", r"equal \| 6000 \| \d", long=True)],
     "outofcore_stages": [],  # toy sizes are too few rows to be fitted out of core; tests/outofcore fits more
     "overlap": [Run("--rows 120 --overlaps 1", r"120 \| 1 \| \d+")],
-    "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",))],
+    "precision": [Run("--sets yacht --splits 1", r"yacht \| -?\d", ("yacht",), long=True)],
     "predict_memory": [Run("--rows 20 --train 100", r"20 +parquet +parquet +\d+", long=True)],
     "same_numbers": [Run("", r"the same", ("yacht",), long=True)],
     "saved_models": [Run("--models leaf", r"8 rows a leaf \| \d+ (.*)\| yes \|", ("kin40k",), long=True)],

@@ -73,6 +73,7 @@ def test_levels_new_to_many_regions(batch):
     assert "past" not in kinds
 
 
+@pytest.mark.long
 def test_codes_of_many_levels_are_no_drift():
     model = SPNGPRegressor(max_leaf_size=50, hyperparameters="tied", random_state=0).fit(*many_levels(600, 0, 20, 0))
     X, y = many_levels(160, 0, 20, 1)

@@ -41,7 +41,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_weights_equal_repetition(name, seed):
     X, y, rng = data(40, seed=seed)
     y[7] += 40.0  # in doubt

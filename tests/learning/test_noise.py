@@ -118,6 +118,7 @@ def test_outliers_sharpen_densities_but_move_no_means_and_variances_hardly():
     assert 0.86 <= inside.mean() <= 0.96  # the Gaussian's 90 % intervals hold more than 96 %
 
 
+@pytest.mark.long
 def test_joint_samples_have_the_shape_of_the_mixture():
     X, y = _series(np.random.default_rng(4), 150, 0.05)
     model = SPNGPRegressor(random_state=0).fit(X, y)

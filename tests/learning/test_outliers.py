@@ -165,6 +165,7 @@ def test_update_after_doubt_is_exact():
     np.testing.assert_allclose(model.predict(grid, return_std=True), again.predict(grid, return_std=True), atol=1e-8)
 
 
+@pytest.mark.long
 def test_each_output_is_doubted_alone():
     X, y = _series(120, [50])
     _, clean = _series(120, [], seed=1)

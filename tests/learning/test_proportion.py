@@ -8,7 +8,9 @@ from spngp.estimators.scaling import Columns
 from spngp.kernels import SquaredExponential
 
 
-@pytest.mark.parametrize(("n", "hyperparameters"), [(300, "tied"), (1_100, "adaptive")])
+@pytest.mark.parametrize(
+    ("n", "hyperparameters"), [(300, "tied"), pytest.param(1_100, "adaptive", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize(
     ("where", "value"), [("relevant input", 1e12), ("other input", 1e12), ("output", 1e12), ("output", -9999.0)]
 )

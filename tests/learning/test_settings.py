@@ -130,6 +130,7 @@ def test_intervals_of_few_rows_hold():
     assert 0.85 < np.mean(held) < 0.96  # point estimates hold 82 %
 
 
+@pytest.mark.long
 def test_nothing_is_learnt_from_noise():
     ratios = []
     for seed in range(6):

@@ -84,7 +84,9 @@ def test_false_alarms_are_as_rare_as_stated():
     assert alarms == pytest.approx(n * FALSE_ALARMS, abs=4 * np.sqrt(n * FALSE_ALARMS))
 
 
-@pytest.mark.parametrize(("change", "word"), [({"noise": 0.5}, "spread"), ({"phase": 1.5}, "values")])
+@pytest.mark.parametrize(
+    ("change", "word"), [({"noise": 0.5}, "spread"), pytest.param({"phase": 1.5}, "values", marks=pytest.mark.long)]
+)
 def test_drift_is_noticed_and_announced(change, word):
     model = settled(max_leaf_size=100)
     one_by_one(model, *series(250, seed=2))
@@ -234,6 +236,7 @@ def test_a_row_a_billion_standard_deviations_off(where):
     np.testing.assert_allclose(model.predict(GRID), np.sin(2 * GRID[:, 0]), atol=0.3)
 
 
+@pytest.mark.long
 def test_many_equal_rows_one_after_the_other():
     model = settled()
     rng = np.random.default_rng(0)

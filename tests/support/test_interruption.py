@@ -71,7 +71,9 @@ def rows(n):
     return X, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("evaluation", [1, 100, 490])  # the last one by experts, the others by tied parameters
+@pytest.mark.parametrize(
+    "evaluation", [1, pytest.param(100, marks=pytest.mark.long), 490]
+)  # the last one by experts, the others by tied parameters
 def test_an_interrupted_fit_leaves_the_model_as_it_was_and_no_thread(monkeypatch, evaluation):
     X, y = rows(3000)
     new = SPNGPRegressor(max_leaf_size=150, n_jobs=2, random_state=0)

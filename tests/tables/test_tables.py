@@ -298,6 +298,7 @@ def test_written_tables_are_whole_or_not_there(tmp_path, name):
         pass
 
 
+@pytest.mark.long
 def test_text_is_written_some_rows_at_a_time(tmp_path):
     values = np.random.default_rng(0).standard_normal((3000, 100))
     batch = pa.RecordBatch.from_arrays([pa.array(column) for column in values.T], names=[f"c{j}" for j in range(100)])
