@@ -13,7 +13,15 @@ from spngp.learning.blocks import blocks_of
 from spngp.learning.defaults import default_kernels, noise_parameter
 from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
 from spngp.learning.plan import Effort
-from spngp.learning.search import Alternatives, beliefs, evidence, in_sight, tied_prior, without_unbelieved
+from spngp.learning.search import (
+    Alternatives,
+    beliefs,
+    evidence,
+    in_sight,
+    tied_prior,
+    without_far_behind,
+    without_unbelieved,
+)
 from spngp.learning.structure_left import Finding, structure_left, warn_of_structure
 from spngp.learning.tied import metric
 from spngp.learning.tied_evidence import fit_tied
@@ -209,6 +217,21 @@ def test_kernels_without_belief_are_left_out_but_never_all():
     assert (kept.starts, kept.gps, kept.labels) == ([gps[0], gps[2]], [gps[2], gps[0]], ["a", "c"])
     assert weights.tolist() == [0.6, 0.395]
     assert without_unbelieved(known, np.array([0.001, 0.009, 0.002]))[0].labels == ["b"]
+
+
+def test_a_kernel_far_behind_on_the_subset_is_left_out_and_a_near_one_is_not():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (80, 1))
+    y = np.sin(6 * X[:, 0]) + 0.01 * rng.standard_normal(80)
+    kernels = [SquaredExponential(0.3), SquaredExponential(0.4), Matern(0.5, 1e-3)]
+    gps = [ExactGP(kernel, 1e-4) for kernel in kernels]
+    known = Alternatives(gps, gps, ["good", "nearly", "hopeless"])
+    blocks = blocks_of([np.arange(80)], X, y, None)
+    behind = [evidence(gps[0], blocks) - evidence(gp, blocks) for gp in gps]
+    assert 1.0 < behind[1] < 80.0 < behind[2]  # the second would have no weight here
+    kept, weights = without_far_behind(known, np.array([0.9, 0.0, 0.1]), blocks)
+    assert kept.labels == ["good", "nearly"]
+    assert weights.tolist() == [0.9, 0.0]
 
 
 def test_a_kernel_counts_in_the_metric_as_much_as_it_is_believed():

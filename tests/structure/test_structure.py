@@ -7,7 +7,7 @@ from spngp._linalg import compiled
 from spngp.gp.exact import ExactGP
 from spngp.kernels import Linear, SquaredExponential
 from spngp.network import Box, Leaf, Product, Split, Sum
-from spngp.structure import Compact, EqualWidth, RandomAxes, build_network, leaf_regions
+from spngp.structure import Compact, EqualWidth, RandomAxes, build_network, leaf_regions, tiling
 from spngp.structure.context import NearestContext, Reach, squared_distances
 from spngp.structure.regions import distinct_regions
 from spngp.structure.strategies import cut_between_values
@@ -300,3 +300,12 @@ def test_a_reach_sees_the_same_rows_compiled_or_not(key, grid, monkeypatch):
             without.setattr(compiled, "library", None)
             np.testing.assert_array_equal(seen, reach.sees(box, W, scales))
         assert set(np.flatnonzero(box.contains(W))) <= set(seen.tolist())
+
+
+def test_a_tiling_stops_at_regions_that_are_small_enough():
+    X = np.random.default_rng(0).uniform(0, 1, (800, 2))
+    root = Compact(100, np.ones(2)).regions(X, np.random.default_rng(0))
+    for size, counts in ((0, [100] * 8), (199, [100] * 8), (200, [200] * 4), (500, [400] * 2), (800, [800])):
+        tiles = tiling(root, size)
+        assert [tile.rows.size for tile in tiles] == counts
+        np.testing.assert_array_equal(np.sort(np.concatenate([tile.rows for tile in tiles])), np.arange(800))

@@ -11,6 +11,7 @@ from spngp._support.progress import Progress
 from spngp._support.types import Array
 from spngp.box import Box
 from spngp.gp.optimisation import Convergence
+from spngp.learning.cut_candidates import noise_cuts
 from spngp.learning.cutting import cut_by_noise
 from spngp.learning.experts import Curvatures, curvatures_of, is_free
 from spngp.learning.plan import Plan
@@ -48,7 +49,7 @@ def lay_ground(
     W: Array, sound: Array, plan: Plan, rng: np.random.Generator, convergence: Convergence, progress: Progress
 ) -> Ground:
     """Tied parameters, regions and curvatures from rows in the units of learning; NaN in ``sound`` is left out."""
-    tied = learn_tied(W, sound, plan, rng, convergence, progress)
+    tied = learn_tied(W, sound, plan, rng, convergence, progress, lambda found: bool(noise_cuts(found, W, sound, plan)))
     trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan) if tied.found_errors else None
     if trusted is not None:
         sound = trusted

@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.kernels.parameter import Identity
@@ -31,6 +31,7 @@ _SHORTER = 0.2  # factor of the length-scales
 _TRIED_ROWS = 250  # rows
 _TRIED_EVALUATIONS = 25  # evaluations of the evidence
 _BELIEVED = 0.01  # posterior weight among kernels, averaged over regions, from which on a kernel is kept
+_FAR_BEHIND = 1.0  # nats per row on the first subset, beyond which it is not
 _IN_SIGHT = 2.0  # times its start: the longest length-scale that regions begin with
 _MOST_FINDINGS = 2  # that become further parts at once
 _MOST_PARTS = 5  # of a kernel; time grows with them
@@ -134,7 +135,17 @@ def fit(
 
 def without_unbelieved(known: Alternatives, weights: Array) -> tuple[Alternatives, Array]:
     """Only the kernels with some of the belief, and their weights; others would take time and have no say."""
-    kept = np.flatnonzero(weights >= min(_BELIEVED, weights.max()))
+    return _only(np.flatnonzero(weights >= min(_BELIEVED, weights.max())), known, weights)
+
+
+def without_far_behind(known: Alternatives, weights: Array, blocks: Sequence[Block]) -> tuple[Alternatives, Array]:
+    """Only the kernels that are not far behind on these rows, a random subset: dense regions may change the order."""
+    values = np.array([evidence(gp, blocks) for gp in known.gps])
+    least = values.max() - _FAR_BEHIND * sum(block.y.size for block in blocks)
+    return _only(np.flatnonzero(values >= least), known, weights)
+
+
+def _only(kept: Indices, known: Alternatives, weights: Array) -> tuple[Alternatives, Array]:
     starts, gps = [known.starts[j] for j in kept], [known.gps[j] for j in kept]
     curvatures = tuple(known.curvatures[j] for j in kept) if known.curvatures else ()
     return Alternatives(starts, gps, [known.labels[j] for j in kept], curvatures), weights[kept]

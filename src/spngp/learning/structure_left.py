@@ -34,7 +34,8 @@ _MOST_PAIRED = 16  # inputs; of more, those that tell most alone
 _TOLD = 0.1  # of the variance of residuals, from which on what is left is worth a warning
 _SIGNIFICANT = 6.0  # standard deviations: a few hundred tests are made, and a false alarm costs time only
 _GLANCED_AT = 4  # draws that show of most cells along two inputs that nothing stands out
-_HARDLY_MORE = 1.1  # times their mean: a T that cannot be significant, as there are no more cells than rows
+_WORTH_A_LOOK = 2.5  # standard deviations above these, of a χ² variable with as many degrees of freedom as cells
+_MOST_LOOKED_AT = 40  # kinds of cells along two inputs, those farthest above
 
 
 class StructureLeftWarning(UserWarning):
@@ -181,18 +182,23 @@ class _Grid:
         for (j, _), (codes, width) in self._bins.items():
             yield _Cells.of((j,), (width,), codes)
 
-    def paired(self, inputs: Sequence[int], residuals: Array) -> Iterator[_Cells]:
-        """Cells along two of these inputs, but for those that show at a glance that nothing stands out."""
+    def paired(self, inputs: Sequence[int], residuals: Array) -> list[_Cells]:
+        """Cells along two of these inputs, those that stand out most at a glance."""
         columns = np.ascontiguousarray(residuals[:, : 1 + _GLANCED_AT].T)
         totals = np.maximum(np.einsum("ij,ij->i", columns, columns), 1e-300)
+        found = []
         for (j, k), (a, b) in product(combinations(inputs, 2), product(_FINENESS_OF_PAIRS, repeat=2)):
             if a * b <= self.n and (j, a) in self._bins and (k, b) in self._bins:
                 (first, width), (second, height) = self._bins[j, a], self._bins[k, b]
                 codes = first * b + second
                 sums = [np.bincount(codes, column) for column in columns]
                 T = np.array([float(own @ own) for own in sums]) / totals
-                if T[0] > _HARDLY_MORE * T[1:].mean():
-                    yield _Cells.of((j, k), (width, height), codes)
+                spread = 2.0 / (9.0 * np.count_nonzero(np.bincount(codes)))
+                score = (np.cbrt(T[0] / max(T[1:].mean(), 1e-300)) - 1.0 + spread) / np.sqrt(spread)
+                if score > _WORTH_A_LOOK:
+                    found.append((score, (j, k), (width, height), codes))
+        found.sort(key=lambda one: -one[0])
+        return [_Cells.of(*cells[1:]) for cells in found[:_MOST_LOOKED_AT]]
 
 
 def _clearest(grid: _Grid, residuals: Array, least_share: float) -> tuple[Finding, _Cells] | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,18 +29,21 @@ from spngp.learning.search import (
     fit,
     in_sight,
     search,
+    without_far_behind,
     without_unbelieved,
 )
 from spngp.learning.setting_aside import without_errors
 from spngp.learning.structure_left import Finding, warn_of_structure
-from spngp.structure import Region, leaf_regions
+from spngp.structure import Region, leaf_regions, tiling
 
 _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after the first stage
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
-_ROUGHLY = 10.0  # times the tolerance, in regions that others follow
+_ROUGHLY = 10.0  # times the tolerance, in regions that others follow, or if outputs come into doubt
 _AVERAGED = 500  # rows, at most, that are averaged over settings
+_LARGE_REGION, _FEWEST_LARGE = 1000, 3  # of regions larger than leaf regions: rows, at most, and how many, at least
+_EVALUATIONS_LARGE = 12  # from them
 _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
 # Given the root region: groups of rows to learn from.
@@ -109,9 +112,18 @@ class Tied:
 
 
 def learn_tied(
-    X: Array, Y: Array, plan: Plan, rng: np.random.Generator, convergence: Convergence, progress: Progress
+    X: Array,
+    Y: Array,
+    plan: Plan,
+    rng: np.random.Generator,
+    convergence: Convergence,
+    progress: Progress,
+    noise_differs: Callable[[Tied], bool],
 ) -> Tied:
-    """Cut the space, then in each stage learn the parameters and cut it anew."""
+    """Cut the space, then in each stage learn the parameters and cut it anew.
+
+    The last stage has larger regions unless ``noise_differs`` between those before, by what they say.
+    """
     known = [Alternatives(list(starts), list(starts), list(plan.labels)) for starts in plan.templates]
     scales = metric([own.gps for own in known], plan.input_spreads)
     regions = plan.strategy(scales).regions(X, rng)
@@ -121,18 +133,22 @@ def learn_tied(
     left: dict[int, list[Finding]] = {}
     weights = [np.ones(len(own.gps)) for own in known]
     stages = _stages(plan, regions)
-    for i, (sample, evaluations, tolerance) in enumerate(stages):
+    for i, stage in enumerate(stages):
         progress.stage("tied parameters", len(known))
-        sampled = sample(regions, rng)
+        goes_on = 1 < i == len(stages) - 1 and _large(plan) > plan.block_size
+        goes_on = goes_on and not noise_differs(_tied(known, regions, scales, sampled, found_errors))
+        stage = _with_larger_regions(stage, plan) if goes_on else stage
+        sampled = stage.sample(regions, rng)
         for k in range(len(known)):
             all_blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
             blocks = _sound(k, all_blocks, plan, regions)
             found_errors |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
             if plan.searches and i == 1:
                 known[k] = in_sight(known[k])
-            known[k] = replace(known[k], curvatures=())  # of other regions and other parameters
-            rough = replace(plan, tolerance=tolerance)
-            known[k] = fit(known[k], blocks, evaluations, rough, convergence, regions.is_leaf)
+            if not goes_on:  # curvatures are those of other regions and other parameters
+                known[k] = replace(known[k], curvatures=())
+            rough = replace(plan, tolerance=stage.tolerance)
+            known[k] = fit(known[k], blocks, stage.evaluations, rough, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
                 judges = _judges(X, Y, k, all_blocks, plan, copy.deepcopy(rng))
@@ -142,10 +158,19 @@ def learn_tied(
                 weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
                 if plan.searches and i > 0:
                     known[k], weights[k] = without_unbelieved(known[k], weights[k])
+                elif plan.searches and len(stages) > 1:
+                    known[k], weights[k] = without_far_behind(known[k], weights[k], blocks)
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads, weights)
         regions = plan.strategy(scales).regions(X, rng)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
+    return _tied(known, regions, scales, sampled, found_errors)
+
+
+def _tied(
+    known: Sequence[Alternatives], regions: Region, scales: Array, sampled: list[Indices], found_errors: bool
+) -> Tied:
+    """What is known of all outputs."""
     starts, gps, labels = zip(*((own.starts, own.gps, own.labels) for own in known), strict=True)
     curvatures = [own.curvatures for own in known]
     return Tied(list(starts), list(gps), list(labels), regions, scales, sampled, found_errors, curvatures=curvatures)
@@ -167,7 +192,8 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
             blocks = blocks_of(tied.sampled, X, Y[:, k], plan.variances_of(k))
             known = Alternatives(tied.starts[k], gps[k], tied.labels[k], *tied.curvatures[k : k + 1])
-            gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
+            rough = replace(plan, tolerance=_ROUGHLY * plan.tolerance)
+            gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, rough, Convergence(), False).gps
     return replace(tied, gps=gps)
 
 
@@ -209,8 +235,16 @@ def _judges(
     return blocks_of([at_most(observed, plan.judged_size, rng)], X, Y[:, k], plan.variances_of(k))
 
 
-def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int, float]]:
-    """For each stage, the rows that tied parameters are learnt from, the most evaluations, and the tolerance.
+class _Stage(NamedTuple):
+    """The rows that tied parameters are learnt from, the most evaluations, and the tolerance."""
+
+    sample: Sample
+    evaluations: int
+    tolerance: float
+
+
+def _stages(plan: Plan, regions: Region) -> list[_Stage]:
+    """One after the other.
 
     If the root is a leaf region, there is one stage with all its rows. Otherwise the first stage has a random subset,
     and ``n_rounds`` further ones have random regions.
@@ -219,7 +253,7 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int, float]]:
         return []
     if regions.is_leaf:
         rows = partial(_rows_of, count=2 * plan.block_size)
-        return [(rows, plan.subset_evaluations, plan.tolerance)]
+        return [_Stage(rows, plan.subset_evaluations, plan.tolerance)]
 
     def local(root: Region, rng: np.random.Generator) -> list[Indices]:
         leaves = leaf_regions(root)
@@ -227,9 +261,30 @@ def _stages(plan: Plan, regions: Region) -> list[tuple[Sample, int, float]]:
         return [at_most(leaves[i].rows, plan.block_size, rng) for i in np.sort(chosen)]
 
     subset = partial(_rows_of, count=plan.subset_size)
-    last = (local, plan.tied_evaluations, plan.tolerance)
-    others = [(local, plan.tied_evaluations, _ROUGHLY * plan.tolerance)] * (plan.n_rounds - 1)
-    return [(subset, plan.subset_evaluations, plan.tolerance), *others, last]
+    last = _Stage(local, plan.tied_evaluations, plan.tolerance)
+    others = [_Stage(local, plan.tied_evaluations, _ROUGHLY * plan.tolerance)] * (plan.n_rounds - 1)
+    return [_Stage(subset, plan.subset_evaluations, plan.tolerance), *others, last]
+
+
+def _large(plan: Plan) -> int:
+    """The most rows of a region that is larger than leaf regions; no more than theirs if these are large."""
+    return max(plan.block_size, min(2 * plan.block_size, _LARGE_REGION))
+
+
+def _with_larger_regions(stage: _Stage, plan: Plan) -> _Stage:
+    """The same with larger regions, and fewer evaluations: parameters are nearly known.
+
+    Together these regions have about as many rows as the sampled leaf regions have at most.
+    """
+    size = _large(plan)
+
+    def sample(root: Region, rng: np.random.Generator) -> list[Indices]:
+        found = [region.rows for region in tiling(root, size)]
+        count = max(_FEWEST_LARGE, round(plan.n_sampled_regions * plan.block_size * len(found) / root.rows.size))
+        chosen = rng.choice(len(found), min(count, len(found)), replace=False)
+        return [at_most(found[i], size, rng) for i in np.sort(chosen)]
+
+    return _Stage(sample, _EVALUATIONS_LARGE, stage.tolerance)
 
 
 def _rows_of(root: Region, rng: np.random.Generator, count: int) -> list[Indices]:

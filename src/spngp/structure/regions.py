@@ -63,12 +63,15 @@ def leaf_regions(root: Region) -> list[Region]:
     return [region for region in distinct_regions(root) if region.is_leaf]
 
 
-def tiling(root: Region) -> list[Region]:
-    """Regions that cover all rows without overlap: each region is cut by its first partition until none is left."""
+def tiling(root: Region, size: int = 0) -> list[Region]:
+    """Regions that cover all rows without overlap: each is cut by its first partition until it can be cut no further.
+
+    Regions of at most ``size`` rows are left whole.
+    """
     tiles, stack = [], [root]
     while stack:
         region = stack.pop()
-        if region.partitions:
+        if region.partitions and region.rows.size > size:
             stack.extend(reversed(region.partitions[0].parts))
         else:
             tiles.append(region)
