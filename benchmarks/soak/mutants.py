@@ -82,6 +82,7 @@ ROOMS = (
 )
 
 
+# Long tests do not take part: pytest leaves them out.
 _SMALL = Room("boxes", "src/spngp/box.py", ["tests/test_box.py"], 20)  # for a sample: others take too long
 
 

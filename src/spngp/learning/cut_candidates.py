@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
@@ -115,10 +116,12 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
         return {}
     Y = np.where(noisy, Y, np.nan)
     rows = np.concatenate(sampled)
-    known = [None if plan.variances is None else plan.variances[own] for own in sampled]
-    sizes = np.concatenate(
-        [residual_sizes(tied, X[own], Y[own], known=part) for own, part in zip(sampled, known, strict=True)]
-    )
+
+    def sizes_in(own: Indices) -> Array:
+        known = None if plan.variances is None else plan.variances[own]
+        return residual_sizes(tied, X[own], Y[own], known=known)
+
+    sizes = np.concatenate(map_leaves(sizes_in, sampled, plan.n_jobs, [own.size for own in sampled]))
     coded = [j for j, count in enumerate(levels_of(tied.gps[0][0])) if count]
     first: dict[Box, Cut] = {}
     boxes = [(Box(), 0)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from spngp._support.progress import Progress
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.optimisation import Convergence
 from spngp.learning.cut_candidates import noise_cuts
@@ -17,6 +17,7 @@ from spngp.learning.experts import Curvatures, curvatures_of, is_free
 from spngp.learning.plan import Plan
 from spngp.learning.setting_aside import trusted_outputs
 from spngp.learning.tied import Tied, learn_tied
+from spngp.structure import leaf_regions
 from spngp.structure.regions import Cut
 
 
@@ -49,12 +50,20 @@ def lay_ground(
     W: Array, sound: Array, plan: Plan, rng: np.random.Generator, convergence: Convergence, progress: Progress
 ) -> Ground:
     """Tied parameters, regions and curvatures from rows in the units of learning; NaN in ``sound`` is left out."""
-    tied = learn_tied(W, sound, plan, rng, convergence, progress, lambda found: bool(noise_cuts(found, W, sound, plan)))
-    trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan) if tied.found_errors else None
-    if trusted is not None:
-        sound = trusted
+
+    def trusted_in(groups: list[Indices], found: Tied) -> Array | None:
+        return trusted_outputs(found.gps, groups, W, sound, plan) if found.found_errors else None
+
+    def noise_differs(found: Tied) -> bool:
+        """Whether a cut where the noise changes would be made by what is known so far."""
+        trusted = trusted_in(found.sampled, found)
+        return bool(noise_cuts(found, W, sound if trusted is None else trusted, plan))
+
+    tied = learn_tied(W, sound, plan, rng, convergence, progress, noise_differs)
+    trusted = trusted_in([region.rows for region in leaf_regions(tied.regions)], tied)
+    learnt_from = sound if trusted is None else trusted
     first: dict[Box, Cut] = {}
-    chooses, plan = plan.chooses_cuts and not is_free(tied.regions, plan), replace(plan, chooses_cuts=False)
-    if chooses:
-        tied, plan, first = cut_by_noise(tied, W, sound, plan, rng)
-    return Ground(plan, tied, curvatures_of(tied, W, sound, plan, rng), first, trusted)
+    final = replace(plan, chooses_cuts=False)
+    if plan.chooses_cuts and not is_free(tied.regions, plan):
+        tied, final, first = cut_by_noise(tied, W, learnt_from, final, rng)
+    return Ground(final, tied, curvatures_of(tied, W, learnt_from, final, rng), first, trusted)

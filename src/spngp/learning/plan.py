@@ -32,7 +32,8 @@ class Effort:
     n_sampled_regions : int
         Number of random regions that tied parameters are then learnt from.
     n_rounds : int
-        Number of rounds: in each, parameters are learnt from sampled regions and the space is cut anew.
+        Number of rounds: in each, parameters are learnt from sampled regions and the space is cut anew. The last has
+        larger regions where the noise does not differ between them, with as many rows in all.
     prior_std, length_scale_prior_std : float
         Standard deviation of the Gaussian prior on an expert's log-parameters around the tied values; the second for
         length-scales, periods and alpha.
@@ -47,8 +48,9 @@ class Effort:
         The same for the log length-scales along codes of levels.
     short_prior_std : float
         The same for log length-scales below their starts; a long one is simple, and free.
-    subset_evaluations, tied_evaluations, expert_evaluations : int
-        Most evaluations of the evidence: on the subset, in a round, and for one expert.
+    subset_evaluations, tied_evaluations, larger_evaluations, expert_evaluations : int
+        Most evaluations of the evidence: on the subset, in a round, in a last one with larger regions, and for one
+        expert.
     tolerance, expert_tolerance : float
         Training of tied parameters ends when a step gained less, an expert's when the next step promises less, both in
         nats per row.
@@ -67,6 +69,7 @@ class Effort:
     short_prior_std: float = math.inf
     subset_evaluations: int = 80
     tied_evaluations: int = 40
+    larger_evaluations: int = 12
     expert_evaluations: int = 15
     tolerance: float = 1e-5
     expert_tolerance: float = 5e-4
@@ -75,7 +78,11 @@ class Effort:
 # Where a user's kernel starts says little about where it should end, and what it is given for, such as a trend to go on
 # by, may hang on a tenth of a nat (``benchmarks/co2.py``): no prior, and training to the end.
 FOR_GIVEN_KERNELS = Effort(
-    variance_prior_std=math.inf, levels_prior_std=math.inf, subset_evaluations=200, tolerance=1e-7
+    variance_prior_std=math.inf,
+    levels_prior_std=math.inf,
+    subset_evaluations=200,
+    larger_evaluations=20,
+    tolerance=1e-7,
 )
 
 
@@ -101,7 +108,7 @@ class Plan(Effort):
     reach : ndarray
         For each output, the distance from zero beyond which it is in doubt before anything is learnt from it.
     block_size : int
-        Most rows of a region that enter a block. Regions are no larger, except where equal rows cannot be cut.
+        Most rows of a leaf region that enter a block. It is no larger, except where equal rows cannot be cut.
     budget : Budget
         Memory that rows, work space and factors may take.
     learns_noise_shape : bool

@@ -87,7 +87,8 @@ def learn_regions(
     """
     sound = without_doubted(Z, own_noise)
     if trusted is None and doubts and tied.found_errors:
-        trusted = trusted_outputs(tied.gps, tied.regions, W, sound, plan)
+        leaves = [region.rows for region in leaf_regions(tied.regions)]
+        trusted = trusted_outputs(tied.gps, leaves, W, sound, plan)
     aside = None if trusted is None else np.isnan(trusted) & ~np.isnan(sound)
     learnt_from = sound if trusted is None else trusted
     experts = learn_experts(tied, W, learnt_from, curvatures, plan, rng, convergence, progress, part=part)

@@ -20,7 +20,6 @@ from spngp.gp.optimisation import Block
 from spngp.learning.blocks import observed
 from spngp.learning.plan import Plan
 from spngp.learning.proportion import most_errors, told_by_inputs
-from spngp.structure import Region, leaf_regions
 
 _SEARCHES = 3  # one after the other: errors hide others
 _FAR = 10.0  # standard deviations from what the others predict, as the middle half of all residuals shows them
@@ -64,10 +63,15 @@ def _misleading(start: ExactGP, block: Block) -> Indices:
     return misleading_rows(gp, _FAR * spread)[0]
 
 
-def trusted_outputs(gps: Sequence[Sequence[ExactGP]], regions: Region, W: Array, sound: Array, plan: Plan) -> Array:
-    """The outputs with NaN for those that look like gross errors to tied GPs, the first of each output, in a region."""
+def trusted_outputs(
+    gps: Sequence[Sequence[ExactGP]], groups: Sequence[Indices], W: Array, sound: Array, plan: Plan
+) -> Array:
+    """The outputs with NaN for those that look like gross errors to tied GPs, the first of each output.
+
+    ``groups`` are the rows of each region.
+    """
     trusted = sound.copy()
-    rows_of = list({region.rows.tobytes(): region.rows for region in leaf_regions(regions)}.values())
+    rows_of = list({rows.tobytes(): rows for rows in groups}.values())
 
     def set_aside(task: tuple[Indices, int]) -> None:
         rows, k = task

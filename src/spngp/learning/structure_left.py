@@ -33,9 +33,11 @@ _FINENESS_OF_PAIRS = (4, 16, 64)  # numbers of cells along each of two inputs, t
 _MOST_PAIRED = 16  # inputs; of more, those that tell most alone
 _TOLD = 0.1  # of the variance of residuals, from which on what is left is worth a warning
 _SIGNIFICANT = 6.0  # standard deviations: a few hundred tests are made, and a false alarm costs time only
-_GLANCED_AT = 4  # draws that show of most cells along two inputs that nothing stands out
-_WORTH_A_LOOK = 2.5  # standard deviations above these, of a χ² variable with as many degrees of freedom as cells
-_MOST_LOOKED_AT = 40  # kinds of cells along two inputs, those farthest above
+# Most cells along two inputs show at a glance that nothing stands out: T against its mean over a few draws, as a χ²
+# variable with as many degrees of freedom as cells. Those farthest above it are compared with all draws.
+_GLANCED_AT = 4  # draws
+_WORTH_A_LOOK = 2.5  # standard deviations above the mean
+_MOST_LOOKED_AT = 40  # kinds of cells
 
 
 class StructureLeftWarning(UserWarning):

@@ -40,10 +40,10 @@ _AT_FIRST = SearchEffort(searches=3, evaluations=40, least_share=0.02)  # after 
 _AT_LAST = SearchEffort(searches=1, evaluations=15, least_share=0.05)  # after the last
 _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were, without outputs in doubt
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
-_ROUGHLY = 10.0  # times the tolerance, in regions that others follow, or if outputs come into doubt
+_ROUGHLY = 10.0  # times the tolerance, where other regions or experts follow
 _AVERAGED = 500  # rows, at most, that are averaged over settings
-_LARGE_REGION, _FEWEST_LARGE = 1000, 3  # of regions larger than leaf regions: rows, at most, and how many, at least
-_EVALUATIONS_LARGE = 12  # from them
+_LARGE_REGION = 1000  # rows, at most, of regions larger than leaf regions,
+_LARGER = 1.5  # and how much larger they are at least
 _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
 # Given the root region: groups of rows to learn from.
@@ -122,7 +122,8 @@ def learn_tied(
 ) -> Tied:
     """Cut the space, then in each stage learn the parameters and cut it anew.
 
-    The last stage has larger regions unless ``noise_differs`` between those before, by what they say.
+    The last stage has larger regions, unless ``noise_differs`` says of what is known by then that residuals are of
+    another size from region to region.
     """
     known = [Alternatives(list(starts), list(starts), list(plan.labels)) for starts in plan.templates]
     scales = metric([own.gps for own in known], plan.input_spreads)
@@ -135,20 +136,20 @@ def learn_tied(
     stages = _stages(plan, regions)
     for i, stage in enumerate(stages):
         progress.stage("tied parameters", len(known))
-        goes_on = 1 < i == len(stages) - 1 and _large(plan) > plan.block_size
-        goes_on = goes_on and not noise_differs(_tied(known, regions, scales, sampled, found_errors))
-        stage = _with_larger_regions(stage, plan) if goes_on else stage
-        sampled = stage.sample(regions, rng)
+        larger = _larger_regions(regions, plan) if 1 < i == len(stages) - 1 else []
+        goes_on = bool(larger) and not noise_differs(_tied(known, regions, scales, sampled, found_errors))
+        sample, evaluations, tolerance = _from_larger(larger, stage, plan) if goes_on else stage
+        sampled = sample(regions, rng)
         for k in range(len(known)):
             all_blocks = blocks_of(sampled, X, Y[:, k], plan.variances_of(k))
             blocks = _sound(k, all_blocks, plan, regions)
             found_errors |= any(one is not other for one, other in zip(blocks, all_blocks, strict=True))
             if plan.searches and i == 1:
                 known[k] = in_sight(known[k])
-            if not goes_on:  # curvatures are those of other regions and other parameters
+            if not goes_on:  # far from where they were learnt, curvatures are worse than none
                 known[k] = replace(known[k], curvatures=())
-            rough = replace(plan, tolerance=stage.tolerance)
-            known[k] = fit(known[k], blocks, stage.evaluations, rough, convergence, regions.is_leaf)
+            rough = replace(plan, tolerance=tolerance)
+            known[k] = fit(known[k], blocks, evaluations, rough, convergence, regions.is_leaf)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
                 judges = _judges(X, Y, k, all_blocks, plan, copy.deepcopy(rng))
@@ -156,9 +157,9 @@ def learn_tied(
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
             if blocks:
                 weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
-                if plan.searches and i > 0:
+                if plan.searches and i > 0 and not goes_on:  # larger regions are surer than leaf regions will be
                     known[k], weights[k] = without_unbelieved(known[k], weights[k])
-                elif plan.searches and len(stages) > 1:
+                elif plan.searches and i == 0 and len(stages) > 1:
                     known[k], weights[k] = without_far_behind(known[k], weights[k], blocks)
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads, weights)
@@ -188,12 +189,13 @@ def learn_again(tied: Tied, X: Array, Y: Array, in_doubt: Mask, plan: Plan) -> T
     ``in_doubt``, in the shape of Y, marks these outputs; in Y they are NaN.
     """
     gps, plan = list(tied.gps), _against_short(plan, tied.regions, X.shape[1])
+    if plan.hyperparameters == "adaptive" and not tied.regions.is_leaf:  # experts follow
+        plan = replace(plan, tolerance=_ROUGHLY * plan.tolerance)
     for k in range(len(gps)):
         if any(in_doubt[rows, k].any() for rows in tied.sampled):
             blocks = blocks_of(tied.sampled, X, Y[:, k], plan.variances_of(k))
             known = Alternatives(tied.starts[k], gps[k], tied.labels[k], *tied.curvatures[k : k + 1])
-            rough = replace(plan, tolerance=_ROUGHLY * plan.tolerance)
-            gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, rough, Convergence(), False).gps
+            gps[k] = fit(known, blocks, _EVALUATIONS_AGAIN, plan, Convergence(), False).gps
     return replace(tied, gps=gps)
 
 
@@ -266,25 +268,28 @@ def _stages(plan: Plan, regions: Region) -> list[_Stage]:
     return [_Stage(subset, plan.subset_evaluations, plan.tolerance), *others, last]
 
 
-def _large(plan: Plan) -> int:
-    """The most rows of a region that is larger than leaf regions; no more than theirs if these are large."""
-    return max(plan.block_size, min(2 * plan.block_size, _LARGE_REGION))
+def _larger_regions(root: Region, plan: Plan) -> list[Indices]:
+    """Rows of regions that are larger than leaf regions; none if these are large already, or if there is but one."""
+    size = min(2 * plan.block_size, _LARGE_REGION)
+    larger = tiling(root, size)
+    if len(larger) < 2 or len(tiling(root)) < _LARGER * len(larger):
+        return []
+    return [region.rows for region in larger]
 
 
-def _with_larger_regions(stage: _Stage, plan: Plan) -> _Stage:
-    """The same with larger regions, and fewer evaluations: parameters are nearly known.
+def _from_larger(larger: Sequence[Indices], stage: _Stage, plan: Plan) -> _Stage:
+    """The same from larger regions, as many as have the rows that sampled leaf regions may have, and fewer evaluations.
 
-    Together these regions have about as many rows as the sampled leaf regions have at most.
+    Parameters are nearly known.
     """
-    size = _large(plan)
 
     def sample(root: Region, rng: np.random.Generator) -> list[Indices]:
-        found = [region.rows for region in tiling(root, size)]
-        count = max(_FEWEST_LARGE, round(plan.n_sampled_regions * plan.block_size * len(found) / root.rows.size))
-        chosen = rng.choice(len(found), min(count, len(found)), replace=False)
-        return [at_most(found[i], size, rng) for i in np.sort(chosen)]
+        share = plan.n_sampled_regions * plan.block_size / root.rows.size
+        count = min(len(larger), max(2, round(share * len(larger))))
+        chosen = rng.choice(len(larger), count, replace=False)
+        return [at_most(larger[i], 2 * plan.block_size, rng) for i in np.sort(chosen)]
 
-    return _Stage(sample, _EVALUATIONS_LARGE, stage.tolerance)
+    return _Stage(sample, plan.larger_evaluations, stage.tolerance)
 
 
 def _rows_of(root: Region, rng: np.random.Generator, count: int) -> list[Indices]:

@@ -64,10 +64,7 @@ def leaf_regions(root: Region) -> list[Region]:
 
 
 def tiling(root: Region, size: int = 0) -> list[Region]:
-    """Regions that cover all rows without overlap: each is cut by its first partition until it can be cut no further.
-
-    Regions of at most ``size`` rows are left whole.
-    """
+    """Regions that cover all rows without overlap, each cut by its first partition while it has more rows than that."""
     tiles, stack = [], [root]
     while stack:
         region = stack.pop()
