@@ -132,7 +132,6 @@ def run_in_a_shell(lines, folder):
     )
 
 
-@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are for a POSIX shell")
 def test_the_quick_start_works_as_printed(tmp_path):
     section = README.read_text(encoding="utf-8").split("## From a table to predictions")[1]

@@ -73,6 +73,11 @@ EXPLAINED: dict[str, str] = {
     "gp/optimisation.py, pull = np.where(shift < 0.0, below, above) * shift: shift < 0.0 → shift <= 0.0": "nothing pulls at "
     "the centre",
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,
+    "gp/left_out.py, m = gp.n - n: gp.n - n → gp.n + n": "more rows than there were are found anew, with the same result",
+    "gp/optimisation.py, if 0.5 * gradient @ newton < tolerance or not np.abs(step).max(initial=0.0) > _SHORTEST_STEP:: "
+    "0.5 * gradient @ newton < tolerance → 0.5 * gradient @ newton <= tolerance": _EQUAL,
+    "gp/optimisation.py, if 0.5 * gradient @ newton < tolerance or not np.abs(step).max(initial=0.0) > _SHORTEST_STEP:: "
+    "np.abs(step).max(initial=0.0) > _SHORTEST_STEP → np.abs(step).max(initial=0.0) >= _SHORTEST_STEP": _EQUAL,
     "gp/exact.py, _ROWS_AT_ONCE = 1024  # rows of a batch that is predicted: bounds the memory, large enough for fast matrix "
     "products: 1024 → 1025": _BATCH,
     "gp/optimisation.py, return 10.0 - best / n_rows, np.zeros(: 10.0 → 11.0": _BACK,

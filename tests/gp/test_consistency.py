@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from spngp._linalg.square import Square
-from spngp.gp.consistency import check_gp, check_inputs_of, check_repeats
+from spngp.gp.consistency import check_gp, check_inputs_of, check_noise_profile, check_repeats
 from spngp.gp.exact import ExactGP
+from spngp.gp.noise_profile import NoiseProfile
 from spngp.gp.row_weights import KnownVariances, Repeats
 from spngp.kernels import SquaredExponential
 
@@ -59,6 +60,25 @@ def test_what_does_not_agree_is_told(gp, message, changes):
         setattr(wrong, name, value)
     with pytest.raises(ValueError, match=message):
         check_gp(wrong)
+
+
+@pytest.mark.parametrize(
+    ("message", "changes"),
+    [
+        ("centres of a noise profile must have shape", {"centres": np.zeros(1)}),
+        ("length-scales of a noise profile must have shape", {"length_scales": np.ones((2, 1))}),
+        ("coefficients of a noise profile must have shape", {"coefficients": np.zeros(3)}),
+        ("axes of a noise profile must be", {"axes": np.array([0, -1])}),
+        ("length-scales of a noise profile must be", {"length_scales": np.array([1.0, 0.0])}),
+        ("coefficients of a noise profile must be finite", {"coefficients": np.array([1.0, np.nan])}),
+        ("limits of a noise profile must be", {"most": 0.5}),
+    ],
+)
+def test_a_noise_profile_that_does_not_agree_is_told(message, changes):
+    sound = NoiseProfile(0.0, np.array([0, 1]), np.zeros(2), np.ones(2), np.zeros(2), least=1.0, most=2.0)
+    check_noise_profile(sound)
+    with pytest.raises(ValueError, match=message):
+        check_noise_profile(replace(sound, **changes))
 
 
 def test_a_prior_has_no_factor_and_needs_no_columns():

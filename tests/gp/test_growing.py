@@ -186,6 +186,16 @@ def test_frozen_and_thawed():
     assert GrowingGP.thawed(frozen) is None
 
 
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_frozen_rows_have_the_weights_that_their_noise_says(weight):
+    X, y, _ = rows(20)
+    gp = GrowingGP.of(PRIOR, X, y, np.full(20, PRIOR.noise_variance / weight))
+    expected = PRIOR.condition(X, y, weights=np.full(20, weight))
+    frozen = gp.frozen(np.arange(20), np.arange(0), expected.log_evidence).with_factor()
+    more = rows(4, seed=3)[:2]  # given which the factor is made anew, by the weights of the rows before
+    np.testing.assert_allclose(frozen.condition(*more).log_evidence, expected.condition(*more).log_evidence, rtol=1e-10)
+
+
 def test_equal_rows_without_noise_need_jitter_and_stay_sound():
     prior = ExactGP(SquaredExponential([1.0, 1.0]), 0.0)
     X, y, _ = rows(10)

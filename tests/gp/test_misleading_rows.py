@@ -66,3 +66,11 @@ def test_rows_that_mislead_are_those_of_the_definition(seed, later):
         expected = by_definition(X, y, limit, among)
         assert found.tolist() == list(expected)
         np.testing.assert_allclose(squares, list(expected.values()), rtol=1e-7)
+
+
+def test_others_that_are_predicted_exactly_leave_no_doubt():
+    X, y = 1e3 * np.arange(20.0)[:, np.newaxis], np.zeros(20)  # rows so far apart that they know nothing of each other
+    y[3] = 10.0
+    found, squares = misleading_rows(PRIOR.condition(X, y), 4.0)
+    assert found.tolist() == [3]
+    np.testing.assert_allclose(squares, 100.0)

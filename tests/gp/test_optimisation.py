@@ -235,6 +235,18 @@ def test_a_run_that_is_cut_short_warns_once_in_words():
     assert len(caught) == 1
 
 
+def test_the_warning_names_the_line_of_whoever_called_a_fit():
+    convergence = Convergence(1, [0.5])
+
+    def fit():
+        convergence.warn()
+
+    with pytest.warns(ConvergenceWarning, match="still improving") as caught:
+        fit()
+    assert caught[0].filename == __file__
+    assert caught[0].lineno == fit.__code__.co_firstlineno + 4
+
+
 def test_regions_are_cut_where_the_learnt_length_scales_are_short():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (2500, 2))

@@ -116,6 +116,16 @@ def given(lines):
         ("one GP", lambda lines: first(lines, "GPRegressor").update(predict=1), "GPRegressor must have the attributes"),
         ("one GP", lambda lines: first(lines, "GPRegressor").update(n_features_in_=-1), "n_features_in_ must be 2, "),
         ("one GP", lambda lines: first(lines, "GPRegressor").update(n_features_in_=3), "n_features_in_ must be 2, "),
+        (
+            "changing noise",
+            lambda lines: first(lines, "slice").__setitem__(0, -0.0),
+            "a slice must have three whole numbers or null, got -0.0, ",
+        ),
+        (
+            "changing noise",
+            lambda lines: first(lines, "slice").pop(),
+            "a slice must have three whole numbers or null, got",
+        ),
         ("table", lambda lines: first(lines, "Split").update(axis=2), "must know the cuts below it"),
         ("table", lambda lines: first(lines, "Split").update(at={"tuple": [0.1, 0.2]}), "must cover its box"),
         ("table", lambda lines: first(lines, "Column").update(kind="text"), "must be of a known kind, got text"),

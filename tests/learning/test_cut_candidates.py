@@ -290,7 +290,6 @@ def test_odd_inputs_end_in_a_sound_model(X):
     assert (mixture.std > 0).all()
 
 
-@pytest.mark.long
 def test_no_noise_in_one_half():
     x = np.linspace(0, 1, 120)
     y = np.sin(6 * x) + np.where(x > 0.5, np.random.default_rng(2).standard_normal(120), 0.0)

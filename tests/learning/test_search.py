@@ -296,7 +296,6 @@ def test_a_fit_sees_a_fine_wave_among_smooth_structure(n, d, seed, max_leaf_size
     assert np.sqrt(np.mean((model.predict(X_test) - function) ** 2)) < 0.12  # 0.5 without the wave
 
 
-@pytest.mark.long
 def test_a_found_part_is_the_same_bits_on_several_threads():
     X, y, _ = waves(400, 2, d=5, w=25.0)
     one, two = (SPNGPRegressor(random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))

@@ -118,7 +118,6 @@ def test_same_seed_same_bits(tmp_path):
     np.testing.assert_array_equal(loaded.variances, found.variances)
 
 
-@pytest.mark.long
 def test_intervals_of_few_rows_hold():
     held = []
     for seed in range(16):
@@ -130,7 +129,6 @@ def test_intervals_of_few_rows_hold():
     assert 0.85 < np.mean(held) < 0.96  # point estimates hold 82 %
 
 
-@pytest.mark.long
 def test_nothing_is_learnt_from_noise():
     ratios = []
     for seed in range(6):

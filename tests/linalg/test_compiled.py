@@ -226,7 +226,6 @@ def test_the_library_writes_nothing_outside_its_arrays():
     assert (out[:-guard] != np.pi).all()
 
 
-@pytest.mark.long
 def test_without_the_library_a_model_is_the_same():
     program = """
 import sys

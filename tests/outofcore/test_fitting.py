@@ -23,7 +23,6 @@ def same(one, other, rows, tolerance=1e-10):
     np.testing.assert_array_equal(one.outliers_, other.outliers_)
 
 
-@pytest.mark.long
 def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
     rows = table(1800)
     X = rows.select(names(rows, "x"))
@@ -63,7 +62,6 @@ def test_neither_partitions_nor_threads_change_a_bit(tmp_path):
     np.testing.assert_array_equal(found[0].predict_dist(X).std, found[1].predict_dist(X).std)
 
 
-@pytest.mark.long
 def test_categories_gaps_and_dates_as_in_memory(tmp_path):
     rows = table(1600)
     rng = np.random.default_rng(1)

@@ -54,7 +54,8 @@ def misleading_rows(gp: ExactGP, limit: float, among: Mask | None = None) -> tup
         """Squared residuals of the rows that are left, in units of their variances."""
         z2 = np.where(kept, alpha * alpha / diagonal, 0.0)
         if few:
-            z2 *= (kept.sum() - 1) / np.maximum(z2.sum() - z2, _TINY)
+            with np.errstate(over="ignore"):  # where all others are predicted exactly
+                z2 *= (kept.sum() - 1) / np.maximum(z2.sum() - z2, own * _TINY)
         return np.where(open_, z2, 0.0)
 
     if not (sizes() > limit * limit).any():  # the usual case: no candidates

@@ -138,7 +138,7 @@ class Decoder:
             return {_inline(key): self._part(value) for key, value in contents}
         if kind in ("list", "tuple", "slice"):
             items = [self._part(part) for part in contents]
-            return items if kind == "list" else tuple(items) if kind == "tuple" else slice(*items)
+            return items if kind == "list" else tuple(items) if kind == "tuple" else _slice(items)
         if kind == "ExactGP":
             return self._gp(contents)
         if kind == "Square":  # part of a GP, and read with it
@@ -249,6 +249,13 @@ def _inline(reference: Reference, depth: int = 1) -> Any:
     if way == "tuple" and type(what) is list:
         return tuple([_inline(part, depth + 1) for part in what])
     raise ValueError(f"no part of a model: {shown(way)}")
+
+
+def _slice(items: list[Any]) -> slice:
+    if len(items) != 3 or not all(item is None or type(item) is int for item in items):
+        told = ", ".join(shown(item) for item in items[:4])
+        raise ValueError(f"a slice must have three whole numbers or null, got {told}")
+    return slice(*items)
 
 
 def _square(array: NDArray[Any]) -> Square:
