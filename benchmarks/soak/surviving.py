@@ -8,6 +8,7 @@ _GUIDE = "edges only say where a bracket is cut when Newton steps do not help: a
 _BACK = "what is far below the best makes the line search step back, whatever slope it has"
 _CHOICE = "a choice of how much is looked at: one more or less changes next to nothing"
 _AGAIN = "rows at the same distance are seen or looked for again, with the same result"
+_ANEW = "more rows than there were are found anew, with the same result"
 _EQUAL = "a number that is equal to the limit, to the last digit, does not occur"
 _KEPT = "how much memory a thread keeps is a matter of speed"
 _BATCH = "how many rows are worked on at once is a matter of memory and speed"
@@ -73,7 +74,8 @@ EXPLAINED: dict[str, str] = {
     "gp/optimisation.py, pull = np.where(shift < 0.0, below, above) * shift: shift < 0.0 → shift <= 0.0": "nothing pulls at "
     "the centre",
     "gp/leave_one_out.py, if gain > 0.0:: gain > 0.0 → gain >= 0.0": _EQUAL,
-    "gp/left_out.py, m = gp.n - n: gp.n - n → gp.n + n": "more rows than there were are found anew, with the same result",
+    "gp/left_out.py, m = gp.n - n: gp.n - n → gp.n + n": _ANEW,
+    "gp/left_out.py, n = self.first + self.alpha.size: self.first + self.alpha.size → self.first - self.alpha.size": _ANEW,
     "gp/optimisation.py, if 0.5 * gradient @ newton < tolerance or not np.abs(step).max(initial=0.0) > _SHORTEST_STEP:: "
     "0.5 * gradient @ newton < tolerance → 0.5 * gradient @ newton <= tolerance": _EQUAL,
     "gp/optimisation.py, if 0.5 * gradient @ newton < tolerance or not np.abs(step).max(initial=0.0) > _SHORTEST_STEP:: "

@@ -190,8 +190,11 @@ def test_frozen_and_thawed():
 def test_frozen_rows_have_the_weights_that_their_noise_says(weight):
     X, y, _ = rows(20)
     gp = GrowingGP.of(PRIOR, X, y, np.full(20, PRIOR.noise_variance / weight))
-    expected = PRIOR.condition(X, y, weights=np.full(20, weight))
-    frozen = gp.frozen(np.arange(20), np.arange(0), expected.log_evidence).with_factor()
+    context = {"context_weights": np.full(5, weight)}
+    expected = PRIOR.condition(X[:15], y[:15], X[15:], y[15:], weights=np.full(15, weight), **context)
+    frozen = gp.frozen(np.arange(15), np.arange(15, 20), expected.log_evidence).with_factor()
+    np.testing.assert_allclose(frozen.predict(X + 0.1), expected.predict(X + 0.1), rtol=1e-9)
+    assert (frozen._context_weights is None) == (weight == 1.0)
     more = rows(4, seed=3)[:2]  # given which the factor is made anew, by the weights of the rows before
     np.testing.assert_allclose(frozen.condition(*more).log_evidence, expected.condition(*more).log_evidence, rtol=1e-10)
 
