@@ -224,10 +224,16 @@ def test_a_conditioned_gp_keeps_its_own_copy_of_the_data():
 
 @pytest.mark.parametrize("noise", [NOISE, Parameter(NOISE), Parameter(NOISE, bounds=(0.01, 1.0))])
 def test_noise_may_be_a_number_or_a_parameter(noise):
-    assert ExactGP(SquaredExponential()).noise_variance == 0.1  # by default
     X, y = data()
     gp = ExactGP(KERNEL, noise).condition(X, y)
     np.testing.assert_allclose(gp.log_evidence, reference.gp_log_evidence(KERNEL, NOISE, X, y), rtol=1e-10)
+
+
+def test_noise_is_a_tenth_and_free_unless_told_otherwise():
+    gp = ExactGP(SquaredExponential())
+    assert gp.noise_variance == 0.1
+    assert gp.noise_is_fixed is False
+    assert ExactGP(SquaredExponential(), Parameter(0.2, fixed=True)).noise_is_fixed is True
 
 
 # --- context rows ---------------------------------------------------------------------------------
