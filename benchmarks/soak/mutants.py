@@ -1,7 +1,8 @@
 """Mutation testing: whether the tests of a room notice when its code means something else.
 
 A sample of all small changes is drawn for each room. For each of them, the tests of the room that run the changed
-statement are run, the quickest first, until one fails. One room, with other mutants than those of ``make soak``:
+statement are run, the quickest first, until one fails; those marked ``long`` are left out. One room, with other mutants
+than those of ``make soak``:
 
     PYTHONPATH=benchmarks:tests:src python -m soak.mutants gp --count 40 --seed 3
 """
@@ -82,7 +83,6 @@ ROOMS = (
 )
 
 
-# Long tests do not take part: pytest leaves them out.
 _SMALL = Room("boxes", "src/spngp/box.py", ["tests/test_box.py"], 20)  # for a sample: others take too long
 
 

@@ -42,8 +42,8 @@ _EVALUATIONS_AGAIN = 20  # when parameters are learnt again from where they were
 _EVALUATIONS_FURTHER = 10  # from all rows of a small set, after further parts were learnt from some
 _ROUGHLY = 10.0  # times the tolerance, where other regions or experts follow
 _AVERAGED = 500  # rows, at most, that are averaged over settings
-_LARGE_REGION = 1000  # rows, at most, of regions larger than leaf regions,
-_LARGER = 1.5  # and how much larger they are at least
+_LARGE_REGION = 1000  # rows, at most, of a region of the last stage that is larger than leaf regions
+_LARGER = 1.5  # times the rows of leaf regions that these have on average, at least
 _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
 # Given the root region: groups of rows to learn from.

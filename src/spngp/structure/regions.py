@@ -64,7 +64,7 @@ def leaf_regions(root: Region) -> list[Region]:
 
 
 def tiling(root: Region, size: int = 0) -> list[Region]:
-    """Regions that cover all rows without overlap, each cut by its first partition while it has more rows than that."""
+    """Regions that cover all rows without overlap, each cut by its first partition if it has more than ``size``."""
     tiles, stack = [], [root]
     while stack:
         region = stack.pop()
