@@ -21,7 +21,9 @@ class Naive:
     def noise(self, leaf, rows, own):
         usual = leaf.gp.noise_variance * self.factors(leaf, self.W[rows])
         tied = (leaf.output, leaf.gp.noise_variance) in self.living.tied_noise and leaf.gp.noise_profile is None
-        stamped = self.living.log.noise.values[rows, leaf.output]
+        kinds = self.living.noise_kinds
+        kind = next(kind for kind in kinds if kind in ((leaf.output, leaf.label), (leaf.output, "")))
+        stamped = self.living.log.noise.values[rows, kinds.index(kind)]
         noise = np.where(own | tied | (leaf.gp.noise_variance == 0.0), usual, stamped)
         doubts = [self.living.doubts.get((int(self.numbers[i]), leaf.output), 0.0) for i in rows]
         known = self.living.log.known

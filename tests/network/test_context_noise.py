@@ -1,4 +1,4 @@
-"""Rows beyond a border keep the noise of their own region."""
+"""Rows beyond a border keep the noise of their own region: that of the same kernel, where experts are told apart."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import reference
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
 from spngp.network import Leaf, Product, Split, Sum
+from spngp.network.row_noise import noise_kinds
 
 SEEN = 0.6  # how far beyond its border a leaf sees
 
@@ -18,16 +19,38 @@ def network(output=0):
     return Sum([cut, Leaf(SquaredExponential(0.8), 0.2, output)], weights=[0.6, 0.4])
 
 
+def tiling(output=0):
+    """Three regions, each with experts that are told apart by their labels; one lacks a kernel, and one kernel fits."""
+
+    def expert(kernel, noise, label):
+        return Leaf(kernel, noise, output, label)
+
+    left = Sum(
+        [expert(SquaredExponential(1.0), 0.01, "smooth"), expert(Matern(0.5, 0.4), 0.3, "rough")], weights=[0.2, 0.8]
+    )
+    middle = Sum([expert(Matern(0.5, 0.6), 0.05, "rough"), expert(SquaredExponential(0.8), 0.6, "smooth")])
+    return Split(axis=0, at=[-0.3, 0.4], children=[left, middle, expert(SquaredExponential(0.5), 0.2, "smooth")])
+
+
 def rows(n=14, seed=3):
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(-1.5, 1.5, n))[:, None]
     return X, np.sin(2 * X[:, 0]) + np.where(X[:, 0] > 0, 0.7, 0.1) * rng.standard_normal(n)
 
 
+def naive_noise(found, X, label):
+    """What the experts of rows say of their noise: those with this label, or where there are none, all."""
+    noise = []
+    for x in X:
+        of_row = [(leaf, p) for box, leaf, p in found if reference.contains(box, x)]
+        said = [leaf.noise_variance for leaf, _ in of_row if label and leaf.label == label]
+        noise.append(said[0] if said else sum(p * leaf.noise_variance for leaf, p in of_row))
+    return np.array(noise)
+
+
 def naive_predictions(prior, X, y, X_new):
     """Means and variances of the mixture, each leaf with context rows of their own regions' noise."""
     found = reference.Enumeration(prior, X, y).responsibilities()
-    noise = np.array([sum(p * leaf.noise_variance for box, leaf, p in found if reference.contains(box, x)) for x in X])
     means, variances = np.empty(len(X_new)), np.empty(len(X_new))
     for i, x in enumerate(X_new):
         parts = []
@@ -38,7 +61,7 @@ def naive_predictions(prior, X, y, X_new):
             low, high = box.get(0, (-np.inf, np.inf))
             near = ~inside & (X[:, 0] > low - SEEN) & (X[:, 0] <= high + SEEN)
             order = [*np.flatnonzero(inside), *np.flatnonzero(near)]
-            row_noise = np.where(inside, leaf.noise_variance, noise)[order]
+            row_noise = np.where(inside, leaf.noise_variance, naive_noise(found, X, leaf.label))[order]
             mean, covariance = reference.gp_posterior(
                 leaf.kernel, leaf.noise_variance, X[order], y[order], X_new[[i]], row_noise=row_noise
             )
@@ -48,15 +71,45 @@ def naive_predictions(prior, X, y, X_new):
     return means, variances
 
 
-def test_context_rows_keep_the_noise_of_their_own_region():
+@pytest.mark.parametrize("prior", [network(), tiling()], ids=["cuts are alternatives", "experts are told apart"])
+def test_context_rows_keep_the_noise_of_their_own_region(prior):
     X, y = rows()
     X_new = np.linspace(-0.7, 0.7, 9)[:, None]
-    posterior = network().condition(X, y, margin=SEEN)
-    mean, variance = naive_predictions(network(), X, y, X_new)
+    posterior = prior.condition(X, y, margin=SEEN)
+    mean, variance = naive_predictions(prior, X, y, X_new)
     predicted = posterior.predict_dist(X_new)
     np.testing.assert_allclose(predicted.mean, mean, rtol=1e-8)
     np.testing.assert_allclose(predicted.var, variance, rtol=1e-8)
-    assert posterior.log_evidence == pytest.approx(network().condition(X, y).log_evidence, rel=1e-13)
+    assert posterior.log_evidence == pytest.approx(prior.condition(X, y).log_evidence, rel=1e-13)
+
+
+def test_experts_are_told_apart_by_labels_where_a_row_has_one_of_each_at_most():
+    leaves = [Leaf(SquaredExponential(), label="a"), Leaf(SquaredExponential(), label="b")]
+    twice = Sum([leaves[0], leaves[0].rebuilt([])])
+    assert noise_kinds(Sum(leaves)) == [(0, "a"), (0, "b")]
+    assert noise_kinds(tiling()) == [(0, "rough"), (0, "smooth")]
+    assert noise_kinds(Split(axis=0, at=[0.0], children=[leaves[0], leaves[0]])) == [(0, "")]
+    assert noise_kinds(Split(axis=0, at=[0.0], children=[twice, leaves[1]])) == [(0, "")]
+    assert noise_kinds(Sum([leaves[0], Split(axis=0, at=[0.0], children=[Sum(leaves), leaves[1]])])) == [(0, "")]
+    other = Sum([Leaf(Matern(0.5), output=1, label=label) for label in "ba"])
+    assert noise_kinds(Product([network(), other])) == [(0, ""), (1, "a"), (1, "b")]
+    assert noise_kinds(Sum([Product([leaves[0], other]), Product([leaves[1], other])])) == [(0, ""), (1, "")]
+
+
+def test_an_expert_too_improbable_to_predict_says_what_its_own_noise_is():
+    """A smooth kernel takes a fast wave for noise; next door, where it fits, it must not take that wave for signal."""
+    rng = np.random.default_rng(8)
+    X = np.sort(rng.uniform(-1.0, 1.0, 600))[:, None]
+    wave = np.where(X[:, 0] > 0.0, np.sin(40.0 * X[:, 0]), 0.0)
+    y = X[:, 0] + wave + 0.02 * rng.standard_normal(600)
+    smooth, rough = Leaf(SquaredExponential(1.0), 4e-4, label="smooth"), Leaf(Matern(0.5, 0.3), 5e-4, label="rough")
+    taken = Leaf(SquaredExponential(1.0), 0.5, label="smooth")
+    prior = Split(axis=0, at=[0.0], children=[smooth, Sum([taken, rough], weights=[0.5, 0.5])])
+    posterior = prior.condition(X, y, margin=0.3)
+    (probability,) = (one.weight for one in posterior.responsibilities() if one.leaf.noise_variance == 0.5)
+    assert probability < 1e-30
+    near = (X[:, 0] > -0.2) & (X[:, 0] <= 0.0)
+    assert np.abs(posterior.predict_dist(X[near]).mean - X[near, 0]).max() < 0.02
 
 
 def test_outputs_have_each_their_own_noise():

@@ -15,6 +15,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, mean_curvature
 from spngp.kernels import Matern, SquaredExponential
 from spngp.learning.laplace import FreeExpert
+from spngp.network.row_noise import averages
 from spngp.streaming import local, updating
 from spngp.streaming.conditioned import given_seen, seen_numbers
 from spngp.streaming.predicting import components, routed
@@ -229,8 +230,20 @@ def test_rows_that_are_equal_cannot_be_cut():
     assert (event.kind, event.reason) == ("region", "40 rows cannot be cut")
 
 
-def test_rows_of_a_region_have_the_noise_of_its_experts_on_average():
+def test_rows_of_a_region_have_the_noise_of_each_of_its_experts():
     living, plan = settled()
+    after = local.learn_region_again(living, 0, plan, "it is due")
+    region = after.regions[0]
+    experts = sorted(region.experts, key=lambda expert: (expert.output, expert.label))
+    assert after.noise_kinds == tuple((expert.output, expert.label) for expert in experts)
+    assert region.noise.tolist() == [expert.prior.noise_variance for expert in experts]
+    assert len(set(region.noise)) == 4
+    assert not np.array_equal(region.noise, living.regions[0].noise)
+
+
+def test_rows_of_a_region_have_the_noise_of_its_experts_on_average_where_these_are_not_told_apart():
+    living, plan = settled()
+    living = replace(living, noise_kinds=averages(2))
     after = local.learn_region_again(living, 0, plan, "it is due")
     region = after.regions[0]
     weights = after.index.log_path_weights([expert.leaf for expert in region.experts], after.values)

@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from naive_streams import Naive
 from spngp import SPNGPRegressor
@@ -130,17 +129,15 @@ def test_regions_tile_the_space_unless_cuts_are_alternatives(prior, tiling):
 
 
 @pytest.mark.parametrize("hyperparameters", ["fixed", "independent"])
-def test_rows_have_the_average_noise_of_the_experts_of_their_region(hyperparameters):
+def test_rows_have_the_noise_of_each_expert_of_their_region(hyperparameters):
     living = start(learnt(hyperparameters))
+    assert len(living.noise_kinds) == 4
     for region in living.regions:
-        for k in range(2):
-            experts = region.of_output(k)
-            shares = softmax([expert.log_evidence for expert in experts])
-            expected = shares @ [expert.prior.noise_variance for expert in experts]
-            assert region.noise[k] == pytest.approx(expected, rel=1e-8)
-            np.testing.assert_allclose(living.log.noise.values[region.numbers, k], expected, rtol=1e-8)
-            tied = hyperparameters == "fixed"
-            assert {expert.tied_noise for expert in experts} == {tied}
+        for i, (k, label) in enumerate(living.noise_kinds):
+            (expert,) = (one for one in region.of_output(k) if one.label == label)
+            assert region.noise[i] == expert.prior.noise_variance
+            assert (living.log.noise.values[region.numbers, i] == expert.prior.noise_variance).all()
+            assert expert.tied_noise == (hyperparameters == "fixed")
     after, _ = updating.add(living, *rows(6, seed=3))
     for region in after.regions:
         new = region.numbers[region.numbers >= 90]

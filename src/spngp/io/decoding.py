@@ -154,6 +154,8 @@ class Decoder:
             return getattr(import_module(SKLEARN), kind.removeprefix("sklearn."))(**attributes)
         if kind == "NoiseShape":
             attributes.setdefault("surprises", False)  # up to schema 4, which made no difference
+        if kind == "Upkeep":
+            attributes.setdefault("noise_kinds", [])  # which says, as up to schema 5, that experts were asked together
         return _checked_object(kind, attributes)
 
     def _gp(self, contents: dict[str, Reference]) -> StoredGP:

@@ -18,7 +18,7 @@ from spngp.io.encoding import Encoder
 from spngp.io.lean import Lean
 from spngp.io.tensors import ModelFileError, TensorFile, checksum, write
 
-SCHEMA = 5  # raised whenever what a record holds changes
+SCHEMA = 6  # raised whenever what a record holds changes
 _OLDEST = 4  # that can be opened
 
 _DESCRIPTION = "description"  # the array of bytes that holds the text: a line about the model, then its records

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from spngp._support.consistency import must, must_be_finite, must_be_positive, must_have_shape
@@ -10,8 +12,10 @@ from spngp.gp.consistency import check_inputs_of
 from spngp.learning.learnt import Learnt
 from spngp.learning.sharded import Sharded
 from spngp.learning.upkeep import Upkeep
+from spngp.network import Leaf
 from spngp.network.consistency import check_network
-from spngp.network.placement import place
+from spngp.network.placement import distinct_nodes, place
+from spngp.network.row_noise import averages
 from spngp.structure.cells import CellTree
 
 _LARGEST_OVERLAP = 1e200  # context rows per own row: times any number of rows it is still a float
@@ -108,11 +112,17 @@ def check_sharded(sharded: Sharded) -> None:
 def _check_upkeep(learnt: Learnt, upkeep: Upkeep) -> None:
     """Raise an error unless what has happened since the fit fits the rows and the regions."""
     (n, p), count = learnt.Y.shape, len(upkeep.boxes)
+    kinds = upkeep.noise_kinds or averages(p)
+    for node in distinct_nodes(learnt.prior):
+        if not node.children:
+            leaf = cast("Leaf", node)
+            found = {(leaf.output, leaf.label), (leaf.output, "")}.intersection(kinds)
+            must(bool(found), f"kinds of noise must have one for {leaf.label!r} of output {leaf.output}", "none")
     for array, shape, what in (
         (upkeep.numbers, (n,), "numbers of rows"),
-        (upkeep.seen_noise, (n, p), "noise of rows"),
+        (upkeep.seen_noise, (n, len(kinds)), "noise of rows"),
         (upkeep.reaches, (count, 2), "reaches"),
-        (upkeep.noise, (count, p), "noise of regions"),
+        (upkeep.noise, (count, len(kinds)), "noise of regions"),
         (upkeep.counts, (count, 3), "counts"),
     ):
         must_have_shape(array, shape, what)

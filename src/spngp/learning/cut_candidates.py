@@ -80,7 +80,7 @@ def _alternative_cuts(X: Array, sizes: Array) -> Region:
     rows = np.arange(X.shape[0])
 
     def region(box: Box, rows: Indices, widths: Sequence[int]) -> Region:
-        cuts = _promising(X[rows], sizes[rows])[: widths[0]] if widths else []
+        cuts = [cut for _, cut in promising(X[rows], sizes[rows])][: widths[0]] if widths else []
         partitions = []
         for cut in cuts:
             below = X[rows, cut.axis] <= cut.at[0]
@@ -92,16 +92,18 @@ def _alternative_cuts(X: Array, sizes: Array) -> Region:
     return region(Box(), rows, _ALTERNATIVES)
 
 
-def _promising(X: Array, sizes: Array, least_gain: float = _LEAST_FIRST_GAIN) -> list[Cut]:
-    """The best cut along each input that gains enough, those that gain most first."""
+def promising(
+    X: Array, sizes: Array, least_gain: float = _LEAST_FIRST_GAIN, fewest: int = _FEWEST_PER_PART
+) -> list[tuple[float, Cut]]:
+    """The best cut along each input that gains enough, with its gain, those that gain most first."""
     found = []
     for axis in range(X.shape[1]):
         order = np.argsort(X[:, axis], kind="stable")
         values = X[order, axis]
-        cut = best_cut(values, sizes[order], _FEWEST_PER_PART)
+        cut = best_cut(values, sizes[order], fewest)
         if cut is not None and cut[0] >= least_gain:
             found.append((cut[0], Cut(axis, (_between(values[cut[1] - 1], values[cut[1]]),))))
-    return [cut for _, cut in sorted(found, key=lambda item: -item[0])]
+    return sorted(found, key=lambda item: -item[0])
 
 
 def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
@@ -111,10 +113,9 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
     these cuts are made, and what lies between them is cut for size as always.
     """
     sampled = [own for own in tied.sampled if own.size >= 2 * _FEWEST_PER_PART]
-    noisy = [any(_has_noise(gp) for gp in gps) for gps in tied.gps]
-    if not sampled or not any(noisy):
+    Y = noisy_outputs(tied, Y)
+    if not sampled or np.isnan(Y).all():
         return {}
-    Y = np.where(noisy, Y, np.nan)
     rows = np.concatenate(sampled)
 
     def sizes_in(own: Indices) -> Array:
@@ -127,11 +128,12 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
     boxes = [(Box(), 0)]
     for box, depth in boxes:  # grows while it is walked
         inside = box.contains(X[rows])
-        promising = _promising(X[rows[inside]], sizes[inside], max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum()))
-        if X.shape[1] == 1 and plan.variances is None and promising:
-            promising = [_to_the_row(promising[0], tied, X[box.contains(X)], Y[box.contains(X)])]
+        least = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum())
+        found = [cut for _, cut in promising(X[rows[inside]], sizes[inside], least)]
+        if X.shape[1] == 1 and plan.variances is None and found:
+            found = [_to_the_row(found[0], tied, X[box.contains(X)], Y[box.contains(X)])]
         # the best one; or else the best between levels, such as missing and present, which may be of few rows
-        for cut in [*promising[:1], *(cut for cut in promising[1:] if cut.axis in coded)]:
+        for cut in [*found[:1], *(cut for cut in found[1:] if cut.axis in coded)]:
             parts = box.cut(cut.axis, cut.at)
             fewest = _FEWEST_OF_LEVELS if cut.axis in coded else plan.block_size
             if min(int(part.contains(X).sum()) for part in parts) >= fewest:
@@ -139,6 +141,11 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
                 boxes += [(part, depth + 1) for part in parts if depth + 1 < _DEEPEST]
                 break
     return first
+
+
+def noisy_outputs(tied: Tied, Y: Array) -> Array:
+    """Outputs, NaN where hardly any noise is known of."""
+    return np.where([any(_has_noise(gp) for gp in gps) for gps in tied.gps], Y, np.nan)
 
 
 def _has_noise(gp: ExactGP) -> bool:

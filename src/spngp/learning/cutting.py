@@ -14,6 +14,7 @@ from spngp.gp.row_weights import KnownVariances
 from spngp.learning.cut_candidates import candidate_regions, noise_cuts
 from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.held_out import Score
+from spngp.learning.leaf_cuts import noise_changes_within
 from spngp.learning.plan import Plan
 from spngp.learning.screening import DOUBTED
 from spngp.learning.stacking import CUT, PLAIN, only, with_further
@@ -28,14 +29,18 @@ def cut_by_noise(
 ) -> tuple[Tied, Plan, dict[Box, Cut]]:
     """A large set cut first where its noise changes; there, the noise of experts may be far from the tied one.
 
-    With the tied parameters and the plan come these first cuts.
+    With the tied parameters and the plan come these first cuts. The plan says whether leaf regions are to be cut
+    further, once they are known.
     """
     strategy = plan.strategy(tied.scales)
-    first = noise_cuts(tied, X, Y, plan)
-    if not first or not isinstance(strategy, Compact):
+    if not isinstance(strategy, Compact):
         return tied, plan, {}
-    cut = replace(tied, regions=strategy.regions(X, rng, first))
-    return cut, replace(plan, noise_prior_std=plan.freedom[-1]), first
+    first, further = noise_cuts(tied, X, Y, plan), noise_changes_within(tied, X, Y, plan)
+    if first:
+        tied = replace(tied, regions=strategy.regions(X, rng, first))
+    if first or further:
+        plan = replace(plan, noise_prior_std=plan.freedom[-1], cuts_leaves=further)
+    return tied, plan, first
 
 
 def cut_if_better(

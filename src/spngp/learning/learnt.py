@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from spngp.learning.upkeep import Upkeep
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
 from spngp.network.pruning import prune
+from spngp.network.row_noise import Kind, RowNoise, noise_kinds, tells_apart
 from spngp.network.units import Units
 from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
@@ -235,5 +236,12 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         variances=learnt.known_variances(X.shape[0]),
         n_jobs=n_jobs,
         keep=keep,
+        row_noise=noise_of_rows(learnt, X, learnt.own_noise, noise_kinds(learnt.prior)),
     )
     return replace(learnt, seeing=seeing)
+
+
+def noise_of_rows(learnt: Learnt, W: Array, own_noise: Array | None, kinds: Sequence[Kind]) -> RowNoise:
+    """The noise of all rows, in the units of learning, as leaves of other regions see it."""
+    telling = learnt.own if tells_apart(kinds) else learnt.seeing
+    return RowNoise.of(place(telling), W, own_noise, kinds)

@@ -118,6 +118,8 @@ class Plan(Effort):
     chooses_cuts : bool
         Whether a set small enough to be one region may also be cut, at positions that the evidence chooses between, and
         a larger one where its noise changes; to experts that may differ.
+    cuts_leaves : bool
+        Whether leaf regions are cut once more where the noise changes within them.
     searches : bool
         Whether kernels may get further parts for what residuals show; only default kernels do.
     averages : bool
@@ -145,6 +147,7 @@ class Plan(Effort):
     doubts_outliers: bool = False
     searches: bool = False
     chooses_cuts: bool = False
+    cuts_leaves: bool = False
     averages: bool = False
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)

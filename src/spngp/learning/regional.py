@@ -16,6 +16,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence
 from spngp.learning.doubt import judge, without_doubted
 from spngp.learning.experts import Curvatures, Experts, learn_experts
+from spngp.learning.leaf_cuts import cut_leaves
 from spngp.learning.plan import Plan
 from spngp.learning.setting_aside import trusted_outputs
 from spngp.learning.tied import Tied, learn_again
@@ -91,6 +92,8 @@ def learn_regions(
         trusted = trusted_outputs(tied.gps, leaves, W, sound, plan)
     aside = None if trusted is None else np.isnan(trusted) & ~np.isnan(sound)
     learnt_from = sound if trusted is None else trusted
+    if plan.cuts_leaves:
+        tied = cut_leaves(tied, W, learnt_from, plan)
     experts = learn_experts(tied, W, learnt_from, curvatures, plan, rng, convergence, progress, part=part)
     if not doubts:
         return Regional(tied, experts, sound, None, own_noise)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spngp._support.types import Array, Indices
 from spngp.box import Box
@@ -47,15 +47,15 @@ class Upkeep:
         Number of the row at which many regions began to drift, the last time they did; 0 if they never did.
     log_prior : float
         Log of the prior probability of the alternatives that are left, of those that were learnt.
-    seen_noise : ndarray
-        In the shape of Y: the variance of the noise of each output as leaves of other regions see it.
+    seen_noise : ndarray of shape (n, kinds)
+        The variance of the noise of each row as leaves of other regions see it.
     tied_noise : list of tuple
         Outputs and noise variances that are those of all regions.
     boxes : list of Box
         The leaf regions. The following have one entry for each.
     reaches : ndarray of shape (regions, 2)
         How far each sees: a squared distance, and a key among the rows at this distance.
-    noise : ndarray of shape (regions, p)
+    noise : ndarray of shape (regions, kinds)
         Variance of the noise of its rows, as leaves of other regions see them.
     counts : ndarray of shape (regions, 3)
         Own rows when it was learnt, own rows that came since, and context rows when its reach was set.
@@ -67,6 +67,9 @@ class Upkeep:
         Numbers of rows and of outputs in doubt when the shape of the noise was learnt.
     events : list of Event
         Changes of the structure since the first fit, the most recent ones.
+    noise_kinds : list of (int, str)
+        Whose noise that is, see :func:`spngp.network.row_noise.noise_kinds`; if empty, as in files of earlier versions,
+        the average of each output.
     """
 
     numbers: Indices
@@ -84,3 +87,4 @@ class Upkeep:
     curvatures: list[list[Array]]
     shaped: tuple[int, int]
     events: list[Event]
+    noise_kinds: list[tuple[int, str]] = field(default_factory=list)

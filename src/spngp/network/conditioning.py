@@ -15,7 +15,7 @@ from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.row_weights import KnownVariances
 from spngp.network.placement import Placed, log_path_weights, place, route
-from spngp.network.row_noise import RowNoise
+from spngp.network.row_noise import RowNoise, noise_kinds
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
@@ -212,7 +212,7 @@ def add_context(
     sizes = [n_own + rows.size for n_own, rows in zip(own, around, strict=True)]
     tasks = list(zip(leaves, around, keep(sizes), strict=True))
 
-    noise = RowNoise.of(placed, X, own_noise) if row_noise is None else row_noise
+    noise = RowNoise.of(placed, X, own_noise, noise_kinds(root)) if row_noise is None else row_noise
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task

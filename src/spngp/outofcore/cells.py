@@ -43,8 +43,9 @@ class CellRows:
     X, Y : ndarray
     numbers : ndarray
         The number of each row in the data set.
-    local : ndarray of shape (n, p)
-        The variance of the noise of each row, as the experts of its region know it.
+    local : ndarray of shape (n, kinds)
+        The variance of the noise of each row, as the experts of its region know it; a column for each kind
+        (:func:`spngp.network.row_noise.kinds_of`).
     own_noise : ndarray of shape (n, p)
         The noise variance of outputs in doubt, NaN elsewhere.
     noted : ndarray
@@ -69,7 +70,8 @@ class CellRows:
         """From columns of a spill file."""
         d, p = frame.sizes
         X, Y, noted = matrix(columns, "x", d), matrix(columns, "y", p), matrix(columns, "noted", frame.facts.count(p))
-        return CellRows(X, Y, columns["row"], matrix(columns, "local", p), matrix(columns, "doubt", p), noted)
+        local = matrix(columns, "local", len(frame.noise_kinds))
+        return CellRows(X, Y, columns["row"], local, matrix(columns, "doubt", p), noted)
 
     @staticmethod
     def joined(parts: list[CellRows]) -> CellRows:
@@ -106,7 +108,7 @@ def learn_cell(work: Work, cell: int) -> Summary:
             part=True,
             again=frame.again,
         )
-        prior = prior_of(regions, found.experts, plan)
+        prior = prior_of(found.tied.regions, found.experts, plan)
         own = conditioning.condition(
             *(prior, W, Z),
             own_noise=found.own_noise,
@@ -114,13 +116,12 @@ def learn_cell(work: Work, cell: int) -> Summary:
             known=found.own,
             keep=conditioning.no_factors,
         )
+        noise = RowNoise.of(place(own), W, None, frame.noise_kinds)
         own = prune(own, 0.0)  # experts of no weight at all, as in memory
         placed = place(own)
-        noise = RowNoise.of(placed, W, None)
     doubted = np.full(Z.shape, np.nan) if found.own_noise is None else found.own_noise
-    local = np.column_stack([noise.local(k) for k in range(Z.shape[1])])
     kept = _copies_that_count(X, plan)
-    rows = CellRows(X, Y, numbers, local, doubted, noted).taken(kept)
+    rows = CellRows(X, Y, numbers, noise.local, doubted, noted).taken(kept)
     write_groups(work.cell(cell), rows.columns(), np.array([0, kept.size]))
     write_network(work.own(cell), own, rows.X, rows.Y, plan.units)
     boxes = list(dict.fromkeys(item.box for item in placed if not item.children))
@@ -215,7 +216,7 @@ def _seeing(frame: Frame, network: Node, cell: int, rows: CellRows, halos: dict[
         return nearest(box.intersection(cells[cell]))
 
     doubted = None if np.isnan(rows.own_noise).all() else rows.own_noise
-    noise = RowNoise({k: rows.local[:, k] for k in range(Z.shape[1])}, frame.tied_noise, doubted)
+    noise = RowNoise(dict(zip(frame.noise_kinds, rows.local.T, strict=True)), frame.tied_noise, doubted)
     return conditioning.add_context(
         *(network, W, Z, context),
         least_weight=LEAST_WEIGHT,

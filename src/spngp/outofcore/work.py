@@ -15,6 +15,7 @@ from spngp.columns import InputColumns
 from spngp.gp.row_weights import KnownVariances
 from spngp.learning.ground import Ground
 from spngp.learning.tied import Tied
+from spngp.network.row_noise import Kind, kinds_of
 from spngp.outofcore.facts import Facts
 from spngp.outofcore.spill import aside
 from spngp.structure.cells import CellTree
@@ -86,6 +87,11 @@ class Frame:
         """Number of inputs and of outputs."""
         units = self.ground.plan.units
         return units.inputs.mean.size, units.outputs.mean.size
+
+    @property
+    def noise_kinds(self) -> list[Kind]:
+        """The kinds of noise that rows of other regions are seen with."""
+        return kinds_of(self.ground.tied.labels)
 
     def known(self, noted: Array) -> KnownVariances | None:
         """What is known of the noise of rows, in the units of learning."""

@@ -12,6 +12,7 @@ from spngp._support.values import with_fields
 from spngp.gp.exact import ExactGP
 from spngp.gp.growing import GrowingGP, given_together, known_variances_of
 from spngp.gp.left_out import LeftOut
+from spngp.network.row_noise import place_of
 from spngp.streaming.living import Living
 from spngp.streaming.regions import Cell, Conditioned, LivingExpert, LivingRegion
 from spngp.streaming.rows import are_among
@@ -299,8 +300,8 @@ def _noise(
         if context and not expert.tied_noise:
             if outside is None:
                 outside = ~are_among(numbers, region.numbers)
-                of_others = log.noise.values[log.positions(numbers[outside]), k]
-            of_expert[outside] = of_others
+                beyond = log.positions(numbers[outside])
+            of_expert[outside] = log.noise.values[beyond, place_of(living.noise_kinds, k, expert.label)]
         if living.doubts:
             np.fmax(of_expert, living.own_noise(numbers)[:, k], out=of_expert)
     return noise

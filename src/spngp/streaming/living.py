@@ -22,6 +22,7 @@ from spngp.box import Box
 from spngp.learning import Learnt
 from spngp.learning.upkeep import Event
 from spngp.network import Sum
+from spngp.network.row_noise import Kind
 from spngp.noise import NoiseShape
 from spngp.streaming.index import Index
 from spngp.streaming.memory import FactorMemory
@@ -102,6 +103,8 @@ class Living:
         Changes whenever rows are forgotten or verdicts change.
     tied_noise : frozenset
         Outputs and noise variances that are those of all regions.
+    noise_kinds : tuple of (int, str)
+        Whose noise rows of other regions are seen with; see :func:`spngp.network.row_noise.noise_kinds`.
     first_later : int
         Rows with this number or a larger one came after parameters were learnt; only their outputs are judged anew.
     n_learnt : int
@@ -129,6 +132,7 @@ class Living:
     doubts: Mapping[tuple[int, int], float]
     revision: int
     tied_noise: frozenset[tuple[int, float]]
+    noise_kinds: tuple[Kind, ...]
     first_later: int
     n_learnt: int
     curvatures: tuple[tuple[Array, ...], ...]

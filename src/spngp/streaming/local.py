@@ -19,6 +19,7 @@ from spngp.learning.experts import Experts, learn_experts
 from spngp.learning.tied import Tied
 from spngp.learning.upkeep import Event
 from spngp.network import Leaf
+from spngp.network.row_noise import noise_of_region
 from spngp.streaming.conditioned import known_to_be_seen
 from spngp.streaming.index import Index
 from spngp.streaming.living import Living, announced
@@ -219,9 +220,11 @@ def _with_noise(living: Living, changed: list[int]) -> Living:
     for i in changed:
         region = living.regions[i]
         weights = living.index.log_path_weights([expert.leaf for expert in region.experts], living.values)
-        noise = np.zeros(living.n_outputs)
-        for expert in region.experts:
-            noise[expert.output] += np.exp(weights[expert.leaf]) * expert.prior.noise_variance
+        experts = [
+            (expert.output, expert.label, float(np.exp(weights[expert.leaf])), expert.prior.noise_variance)
+            for expert in region.experts
+        ]
+        noise = noise_of_region(living.noise_kinds, experts)
         living = _with_region(living, i, replace(region, noise=noise))
     return living
 

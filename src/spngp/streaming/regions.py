@@ -135,8 +135,8 @@ class LivingRegion:
     experts : tuple of LivingExpert
         Of all outputs.
     noise : ndarray
-        For each output, the variance of the noise of its rows, as leaves of other regions see them: the average over
-        its experts when they were learnt.
+        For each kind of noise, its variance, as leaves of other regions see its rows: that of an expert, or the average
+        over all of an output, when they were learnt.
     n_learnt : int
         Own rows when its experts were learnt.
     arrived : int

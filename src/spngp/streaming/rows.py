@@ -105,8 +105,8 @@ class RowLog:
     W, Z : GrowingArray
         The same in the units of learning.
     noise : GrowingArray
-        In the shape of Y, the variance of the noise of each output as leaves of other regions see it: that of its
-        region when the row came. In the units of learning.
+        The variance of the noise as leaves of other regions see it, a column for each kind of noise: that of its region
+        when the row came. In the units of learning.
     known : GrowingArray or None
         In the shape of Y, known variances of outputs beside the noise, in the units of learning; None if no row that
         ever came had one.

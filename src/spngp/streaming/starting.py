@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -12,11 +12,12 @@ from spngp._support.types import Array, Indices
 from spngp._support.versions import VersionedSequence
 from spngp.box import Box
 from spngp.learning import Learnt
+from spngp.learning.learnt import noise_of_rows
 from spngp.learning.upkeep import Event, Upkeep
 from spngp.network import Leaf
 from spngp.network.placement import Placed, log_path_weights, place, route
 from spngp.network.pruning import prune, prune_prior
-from spngp.network.row_noise import RowNoise
+from spngp.network.row_noise import Kind, averages, noise_kinds, noise_of_region
 from spngp.streaming.conditioned import numbers_of_rows
 from spngp.streaming.index import Index
 from spngp.streaming.living import Lineage, Living, ShapeCell, Shaped, located, next_revision, tiles
@@ -51,17 +52,17 @@ def start(
     n = learnt.Y.shape[0]
     if learnt.upkeep is not None:
         return _resumed(learnt, learnt.upkeep)
+    kinds = noise_kinds(learnt.prior)
     learnt, log_prior = _without_improbable(learnt)
     numbers = np.arange(n) if numbers is None else numbers
     n_ever = n if n_ever is None else n_ever
     W = learnt.units.inputs.apply(learnt.X)
-    placed = place(learnt.seeing)
-    noise = RowNoise.of(placed, W, None)
+    noise = noise_of_rows(learnt, W, None, kinds)
     index = Index.of(learnt.prior)
     boxes = _leaf_boxes(index)
     rows = _rows_of(place(learnt.own), W)
     context = _context(learnt, W, rows)
-    weights = _noise_of_regions(learnt, index, boxes)
+    weights = _noise_of_regions(learnt, boxes, kinds)
     regions = []
     revision = next_revision()
     for box, leaves in boxes.items():
@@ -72,10 +73,9 @@ def start(
         surprises = no_surprises(learnt.Y.shape[1])
         regions.append(LivingRegion(box, reach, numbers[own], experts, weights[box], *counts, surprises))
     doubted = 0 if learnt.own_noise is None else int((~np.isnan(learnt.own_noise)).sum())
-    seen_noise = np.stack([noise.local(k) for k in range(learnt.Y.shape[1])], axis=1)
     living = Living(
         base=_without_rows(learnt),
-        log=RowLog.of(numbers, learnt.X, learnt.Y, seen_noise, n_ever, learnt.units, _known(learnt)),
+        log=RowLog.of(numbers, learnt.X, learnt.Y, noise.local, n_ever, learnt.units, _known(learnt)),
         index=index,
         values=np.empty(0),
         regions=VersionedSequence(regions),
@@ -83,6 +83,7 @@ def start(
         doubts=_doubts(learnt.own_noise, numbers),
         revision=revision,
         tied_noise=frozenset(noise.tied),
+        noise_kinds=tuple(kinds),
         first_later=n_ever,
         n_learnt=n,
         curvatures=(),
@@ -139,6 +140,7 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
         doubts=_doubts(learnt.own_noise, upkeep.numbers),
         revision=next_revision(),
         tied_noise=tied,
+        noise_kinds=tuple(upkeep.noise_kinds) or averages(learnt.Y.shape[1]),
         first_later=first_later,
         n_learnt=upkeep.n_learnt,
         curvatures=tuple(tuple(gps) for gps in upkeep.curvatures),
@@ -191,16 +193,15 @@ def _around(context: NearestContext | None, learnt: Learnt, box: Box) -> tuple[I
     return nothing, Margin(learnt.overlap) if isinstance(learnt.overlap, np.ndarray) else NOTHING_BEYOND
 
 
-def _noise_of_regions(learnt: Learnt, index: Index, boxes: Mapping[Box, Sequence[int]]) -> dict[Box, Array]:
-    """For each region, the average noise variance of its experts, by their probability in the whole network."""
+def _noise_of_regions(learnt: Learnt, boxes: Iterable[Box], kinds: Sequence[Kind]) -> dict[Box, Array]:
+    """For each region, the noise variance of its experts, on average by their probability in the whole network."""
     placed = place(learnt.own)
-    log_weights = log_path_weights(placed)
-    noise = {box: np.zeros(learnt.Y.shape[1]) for box in boxes}
-    for item, log_weight in zip(placed, log_weights, strict=True):
+    experts: dict[Box, list[tuple[int, str, float, float]]] = {box: [] for box in boxes}
+    for item, log_weight in zip(placed, log_path_weights(placed), strict=True):
         if not item.children:
             leaf = cast("Leaf", item.node)
-            noise[item.box][leaf.output] += np.exp(log_weight) * leaf.noise_variance
-    return noise
+            experts[item.box].append((leaf.output, leaf.label, float(np.exp(log_weight)), leaf.noise_variance))
+    return {box: noise_of_region(kinds, own) for box, own in experts.items()}
 
 
 def _expert(index: Index, leaf: int, tied: frozenset[tuple[int, float]]) -> LivingExpert:

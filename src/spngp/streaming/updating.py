@@ -37,7 +37,7 @@ def add(
     reached: dict[int, Indices] = {}
     for leaf, rows in living.index.route(W).items():
         reached[living.where[leaf][0]] = rows
-    noise = np.zeros(Y.shape)
+    noise = np.zeros((n_new, len(living.noise_kinds)))
     for i, rows in reached.items():
         noise[rows] += living.regions[i].noise
     changed = {
