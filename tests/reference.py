@@ -35,6 +35,9 @@ def kernel_value(k, a, b):
     if name == "Step":
         side_a, side_b = (0.5 if x[k.axis] > k.at else -0.5 for x in (a, b))
         return k.variance * side_a * side_b
+    if name == "PiecewiseConstant":
+        cell_a, cell_b = (sum(x[k.axis] > cut for cut in k.at) for x in (a, b))
+        return k.variance if cell_a == cell_b else 0.0
     if name == "Constant":
         return k.variance
     if name == "RandomSlopes":

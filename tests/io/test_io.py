@@ -35,6 +35,7 @@ from spngp.kernels import (
     Matern,
     Parameter,
     Periodic,
+    PiecewiseConstant,
     Polynomial,
     RandomSlopes,
     RationalQuadratic,
@@ -61,6 +62,7 @@ KERNELS = {
     "constant": SquaredExponential() + Constant(2.0),
     "periodic": Periodic(period=[1.0, 2.0]),
     "random slopes": RandomSlopes([1.0, 2.0]) + SquaredExponential(),
+    "piecewise constant": PiecewiseConstant(1, [-0.5, 0.25]) + SquaredExponential(),
     "rational quadratic": RationalQuadratic(alpha=0.7),
     "matern": [Matern(nu, [0.5, 2.0]) for nu in (0.5, 1.5, 2.5)],
     "nested": (Linear() + SquaredExponential())

@@ -22,6 +22,7 @@ from spngp.kernels import (
     Matern,
     Parameter,
     Periodic,
+    PiecewiseConstant,
     Polynomial,
     RandomSlopes,
     RationalQuadratic,
@@ -29,7 +30,7 @@ from spngp.kernels import (
     Step,
     from_sklearn,
 )
-from spngp.kernels.step import shifted
+from spngp.kernels.shifting import shifted
 
 pytestmark = pytest.mark.usefixtures("formulas")
 
@@ -60,6 +61,7 @@ KERNELS = {
     "rq": RationalQuadratic(alpha=0.7, length_scale=0.9, variance=1.3),
     "rq-ard": RationalQuadratic(alpha=1.8, length_scale=[0.9, 0.3], variance=1.3),
     "step": Step(axis=1, at=0.2, variance=1.6),
+    "piecewise": PiecewiseConstant(axis=1, at=[-0.6, 0.2], variance=1.6),
     "slopes": RandomSlopes(0.7, 1.6),
     "slopes-ard": RandomSlopes([0.7, 2.5], 1.6),
     "slopes-and-curves": RandomSlopes(Parameter([0.7, 2.5], fixed=[True, False])) + A,
@@ -79,6 +81,8 @@ KERNELS = {
     "product-of-sums": (A + B) * (C + D),
     "sum-of-products": A * B + C * (A + B),
     "step-and-curves": Step(axis=0, at=-0.1) + A + Step(axis=1, at=0.4, variance=Parameter(0.5, fixed=True)) * C,
+    "pieces-and-curves": PiecewiseConstant(0, [-0.1], Parameter(0.5, fixed=True)) * C
+    + PiecewiseConstant(1, [0.3, 0.9]),
     "fixed-inside": Constant(Parameter(0.5, fixed=True)) * A + B,
 }
 
@@ -457,11 +461,30 @@ def test_a_step_is_somewhere(at):
         Step(axis=2).gram(inputs())
 
 
+@pytest.mark.parametrize("at", [(), 1.0, "ab", None, [math.nan], [0.0, math.inf], [1.0, 1.0], [2.0, 1.0]])
+def test_cuts_are_finite_and_ascend(at):
+    with pytest.raises(ValueError, match="at of PiecewiseConstant must be finite numbers in ascending order, got"):
+        PiecewiseConstant(axis=0, at=at)
+    with pytest.raises(ValueError, match="PiecewiseConstant cuts input 2, so X must have more columns than that"):
+        PiecewiseConstant(axis=2).gram(inputs())
+
+
+def test_a_row_on_a_cut_is_below_it():
+    assert PiecewiseConstant(0, [1.0, 2.0]).cells(np.array([[0.9], [1.0], [1.1], [2.0], [2.1]])).tolist() == [
+        0,
+        0,
+        1,
+        1,
+        2,
+    ]
+
+
 # --- bad parameters -------------------------------------------------------------------------------
 
 PARAMETERS = [
     (Constant, "variance"),
     (Step, "variance"),
+    (PiecewiseConstant, "variance"),
     (Linear, "variance"),
     (Polynomial, "variance"),
     (Periodic, "period"),

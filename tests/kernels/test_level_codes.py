@@ -7,7 +7,7 @@ import pytest
 
 from spngp._linalg import compiled
 from spngp.gp.evidence import CompiledEvidence, Evidence
-from spngp.kernels import Constant, Linear, Matern, RandomSlopes, SquaredExponential
+from spngp.kernels import Constant, Linear, Matern, PiecewiseConstant, RandomSlopes, SquaredExponential
 from spngp.kernels.coding import with_levels
 
 LEVELS = (0, 5, 0, 3)
@@ -58,7 +58,7 @@ def test_codes_are_indicator_columns_that_share_a_length_scale(name, way):
 @pytest.mark.parametrize("name", KERNELS)
 def test_gradients_of_the_evidence(name, way):
     X, y = rows(), np.random.default_rng(1).normal(size=40)
-    kernel = KERNELS[name](SCALES, LEVELS) + KERNELS[name](SCALES[::-1], LEVELS)
+    kernel = KERNELS[name](SCALES, LEVELS) + PiecewiseConstant(1, [0.2]) + KERNELS[name](SCALES[::-1], LEVELS)
     check_gradient(CompiledEvidence.of(kernel, X, y) if way == "compiled" else Evidence(kernel, X, y), kernel)
 
 

@@ -10,8 +10,7 @@ from spngp.kernels import Parameter, SquaredExponential
 from spngp.learning.blocks import blocks_of
 from spngp.learning.defaults import default_kernels, noise_parameter
 from spngp.learning.plan import Effort
-from spngp.learning.search import evidence, tied_prior
-from spngp.learning.tied_evidence import climb_tied, fit_tied
+from spngp.learning.tied_evidence import climb_tied, evidence, fit_tied, tied_prior
 
 N_BLOCKS = 6
 START = ExactGP(default_kernels(4)[0], noise_parameter(1.0, 600))

@@ -16,15 +16,13 @@ from spngp.learning.plan import Effort
 from spngp.learning.search import (
     Alternatives,
     beliefs,
-    evidence,
     in_sight,
-    tied_prior,
     without_far_behind,
     without_unbelieved,
 )
 from spngp.learning.structure_left import Finding, structure_left, warn_of_structure
 from spngp.learning.tied import metric
-from spngp.learning.tied_evidence import fit_tied
+from spngp.learning.tied_evidence import evidence, fit_tied, tied_prior
 
 
 def waves(n, seed, d=8, along=3, w=15.0):

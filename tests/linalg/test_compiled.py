@@ -22,8 +22,9 @@ from spngp._linalg.lapack import pointer
 from spngp._linalg.square import Square
 from spngp._support.threads import map_leaves
 from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
-from spngp.kernels import Constant, Linear, Matern, Parameter, RationalQuadratic, SquaredExponential
+from spngp.kernels import Constant, Linear, Matern, Parameter, PiecewiseConstant, RationalQuadratic, SquaredExponential
 from spngp.kernels.compiled_sum import covariances_with_few
+from spngp.kernels.shifting import shifted
 
 needs_library = pytest.mark.skipif(_compiled.library is None, reason="there is no compiled library")
 
@@ -38,6 +39,10 @@ KERNELS = {
     "sum of three": Matern(1.5, [0.5, 1.0, 2.0]) + Matern(2.5, 3.0) + Matern(0.5, 0.2, 0.1),
     "with a constant": Matern(1.5, [0.5, 1.0, 2.0]) + Constant(2.5) + SquaredExponential(0.8),
     "a constant that is not learnt": SquaredExponential([0.5, 1.0, 2.0]) + Constant(Parameter(1.0, fixed=True)),
+    "levels between cuts": SquaredExponential(0.8)
+    + PiecewiseConstant(1, [-0.5, 0.3], 30.0)
+    + PiecewiseConstant(2, [0.7]),
+    "levels twice": PiecewiseConstant(0, [0.1]) + Matern(0.5, [0.5, 1.0, 2.0]) + PiecewiseConstant(0, [0.1]),
     "product": SquaredExponential(0.8) * Matern(2.5, [0.5, 1.0, 2.0]),
 }
 
@@ -177,10 +182,10 @@ def test_the_inverse_equals_that_of_single_calls(n, monkeypatch):
 def test_covariances_with_few_rows_are_those_of_the_kernel(kernel, n, m, formulas):
     rng = np.random.default_rng(n)
     X1, X2 = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
-    of_few = covariances_with_few(kernel, 3)
     for far in (0.0, 1e6, 1e200):  # away from zero; so far that every covariance is zero
         expected = kernel.covariances(X1, X2 + (far if far > 1e100 else 0.0))
         shift = 0.0 if far > 1e100 else far
+        of_few = covariances_with_few(shifted(kernel, np.full(3, shift)), 3)  # cuts move with the rows
         found = of_few(X1 + shift, X2 + far).T
         np.testing.assert_allclose(found, expected, rtol=1e-7 if shift else 1e-13, atol=1e-12 if shift else 1e-300)
         assert found.flags.f_contiguous

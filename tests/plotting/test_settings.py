@@ -23,6 +23,7 @@ def record(kernel, weight, scale, noise, variance=1.0, part=()):
         "parameters": {"length_scale": scale, "variance": variance},
         "identities": identities,
         "steps": [],
+        "jumps": [],
         "noise_std": noise,
         "noise_varies": False,
         "context_rows": 0,

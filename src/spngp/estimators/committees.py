@@ -32,8 +32,7 @@ from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Parameter
 from spngp.learning import Effort, defaults, metric
 from spngp.learning.blocks import blocks_of, observed
-from spngp.learning.search import tied_prior
-from spngp.learning.tied_evidence import fit_tied
+from spngp.learning.tied_evidence import fit_tied, tied_prior
 from spngp.network.units import Units
 from spngp.predictive import GaussianMixture
 

@@ -12,6 +12,7 @@ from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.estimators.completion import cut_categories
+from spngp.kernels import Kernel, PiecewiseConstant
 from spngp.kernels.step import steps_of
 from spngp.learning import Learnt
 from spngp.learning.sharded import Group, Sharded
@@ -163,6 +164,7 @@ def region_records(
                 "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
                 "identities": [asdict(identity) for identity in table.identities],
                 "steps": [{"input": step.axis, "at": step.at} for step in steps_of(leaf.kernel)],
+                "jumps": _jumps_of(leaf.kernel, low, high),
                 "noise_std": noise_std(leaf, shapes),
                 "noise_varies": leaf.gp.noise_profile is not None,
                 "log_evidence": leaf.log_evidence,
@@ -170,6 +172,13 @@ def region_records(
             }
         )
     return records
+
+
+def _jumps_of(kernel: Kernel, low: Array, high: Array) -> list[dict[str, Any]]:
+    """Inputs along which a kernel is constant between cuts, and its cuts in a box."""
+    found = [part for part in getattr(kernel, "parts", (kernel,)) if isinstance(part, PiecewiseConstant)]
+    inside = [[cut for cut in part.at if low[part.axis] < cut < high[part.axis]] for part in found]
+    return [{"input": part.axis, "at": cuts} for part, cuts in zip(found, inside, strict=True) if cuts]
 
 
 def noise_std(leaf: Leaf, shapes: list[NoiseShape]) -> float:

@@ -21,7 +21,6 @@ from spngp.gp.noise_profile import NoiseProfile
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Kernel
 from spngp.kernels.compiled_sum import CompiledSum, compiled_sum
-from spngp.kernels.distances import centre
 from spngp.kernels.level_codes import caps
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -139,12 +138,12 @@ class CompiledEvidence:
         self, kernel: Kernel, parts: CompiledSum, X: Array, y: Array, profile: NoiseProfile | None = None
     ) -> None:
         assert compiled.library is not None
-        n, m = X.shape
-        n_parts = parts.numbers.size
+        n = y.size
+        n_parts, m = parts.units.shape
         self._rows, self._parts = (kernel, X, y, None, profile), parts
         self._fallback: Evidence | None = None
         self._constant = -0.5 * n * LOG_2PI
-        self._X, self._y = np.asfortranarray(X - centre(X)), np.ascontiguousarray(y)
+        self._X, self._y = parts.inputs(X), np.ascontiguousarray(y)
         self._scales, self._log_variances = np.empty((n_parts, m)), np.empty(n_parts)
         self._caps = np.empty((n_parts, m)) if parts.levels else None
         self._caps_at = None if self._caps is None else pointer(self._caps)
@@ -188,6 +187,8 @@ class CompiledEvidence:
         parts = self._parts
         variances = values[parts.variances]
         np.divide(parts.units, values[parts.length_scales], out=self._scales)
+        if parts.cut:
+            self._scales += parts.apart
         np.log(variances, out=self._log_variances)
         if self._caps is not None:
             self._caps[:] = caps(parts.levels, self._scales)

@@ -12,6 +12,7 @@ from spngp._linalg.square import Square
 from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
+from spngp.kernels import Kernel
 
 FEW_ROWS = 100
 _TINY = float(np.finfo(float).tiny)
@@ -96,6 +97,11 @@ def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
     precision = np.einsum("ij,ij->j", columns, columns)
     noise = gp._noise_per_row()[rows] - (0.0 if gp._variances is None else gp._variances[rows])
     return gp._alpha[rows] / precision, np.maximum(1.0 / precision - noise, 0.0)
+
+
+def mean_of_part(gp: ExactGP, part: Kernel, rows: Indices) -> Array:
+    """What one part of a sum of kernels adds to the mean at own rows."""
+    return np.asarray(part.covariances(gp._X[rows], gp._X) @ gp._alpha)
 
 
 def shares(gp: ExactGP, rows: Indices) -> Array:

@@ -47,9 +47,8 @@ CLASSES: dict[str, str] = {
     **dict.fromkeys(["Leaf", "Sum", "Split", "Product"], _NODES),
     **dict.fromkeys(["Compact", "RandomAxes", "EqualWidth"], _STRATEGIES),
     **dict.fromkeys(["SquaredExponential", "Matern", "RationalQuadratic", "Periodic"], _KERNELS),
-    **dict.fromkeys(
-        ["Linear", "Polynomial", "Constant", "RandomSlopes", "Step", "KernelSum", "KernelProduct"], _KERNELS
-    ),
+    **dict.fromkeys(["Linear", "Polynomial", "Constant", "RandomSlopes", "Step", "PiecewiseConstant"], _KERNELS),
+    **dict.fromkeys(["KernelSum", "KernelProduct"], _KERNELS),
 }
 
 ESTIMATORS = frozenset(name for name, home in CLASSES.items() if home.startswith("spngp.estimators"))

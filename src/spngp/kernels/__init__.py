@@ -4,6 +4,7 @@ from spngp.kernels.base import Kernel, KernelProduct, KernelSum
 from spngp.kernels.dot_product import Constant, Linear, Polynomial
 from spngp.kernels.parameter import Parameter
 from spngp.kernels.periodic import Periodic
+from spngp.kernels.piecewise_constant import PiecewiseConstant
 from spngp.kernels.random_slopes import RandomSlopes
 from spngp.kernels.stationary import Matern, RationalQuadratic, SquaredExponential
 from spngp.kernels.step import Step
@@ -18,6 +19,7 @@ __all__ = [
     "Matern",
     "Parameter",
     "Periodic",
+    "PiecewiseConstant",
     "Polynomial",
     "RandomSlopes",
     "RationalQuadratic",

@@ -15,36 +15,54 @@ from spngp._support.types import Array, Indices
 from spngp.kernels import level_codes
 from spngp.kernels.base import Kernel, KernelSum
 from spngp.kernels.compiled import CompiledFormula
+from spngp.kernels.distances import centre
 from spngp.kernels.dot_product import Constant
+from spngp.kernels.piecewise_constant import PiecewiseConstant
 from spngp.kernels.stationary import SquaredExponential, Stationary
 
 
 class CompiledSum(NamedTuple):
     """The parts of a sum, or a single kernel as its only part, for d inputs.
 
+    A part that is constant between cuts becomes a squared exponential along one more input, which holds the numbers of
+    its cells and is so far apart between them that nothing is left of the covariance.
+
     Attributes
     ----------
     numbers : ndarray of shape (parts,)
         The library's numbers of the formulas.
-    slope_factors, units : ndarray of shape (parts, 1)
-        Factors of the slopes that each formula gives, and of the features that it expects.
+    slope_factors : ndarray of shape (parts, 1)
+        Factors of the slopes that each formula gives.
+    units : ndarray of shape (parts, inputs)
+        Factors of the features that each formula expects; zero for inputs that are not its own.
+    apart : ndarray of shape (parts, inputs)
+        What is added to the scales of inputs, which are units over length-scales.
     variances : ndarray of shape (parts,)
         Where each part's variance stands among all parameters of the sum.
-    length_scales : ndarray of shape (parts, d)
+    length_scales : ndarray of shape (parts, inputs)
         Where the length-scale of each part and input stands.
     n_values : int
         How many parameters the sum has.
     levels : tuple of int
         For each part and input its number of levels, 0 for numbers; empty if no part has inputs of codes.
+    cut : tuple of PiecewiseConstant
+        The parts with one more input, in order.
     """
 
     numbers: NDArray[np.int64]
     slope_factors: Array
     units: Array
+    apart: Array
     variances: Indices
     length_scales: Indices
     n_values: int
     levels: tuple[tuple[int, ...], ...]
+    cut: tuple[PiecewiseConstant, ...]
+
+    def inputs(self, X: Array) -> Array:
+        """Rows as the library takes them: near zero, with the further inputs."""
+        near = X - centre(X)
+        return np.asfortranarray(np.column_stack([near, *(part.cells(X) for part in self.cut)]) if self.cut else near)
 
 
 class _Part(NamedTuple):
@@ -52,20 +70,20 @@ class _Part(NamedTuple):
 
     Attributes
     ----------
-    kernel : Stationary or Constant
+    kernel : Stationary, Constant or PiecewiseConstant
     formula : CompiledFormula
     unit : float
         Factor of its features.
     """
 
-    kernel: Stationary | Constant
+    kernel: Stationary | Constant | PiecewiseConstant
     formula: CompiledFormula
     unit: float
 
     @staticmethod
     def of(kernel: Kernel, d: int) -> _Part | None:
         """None if there is no library, or if it does not know the kernel."""
-        if type(kernel) is Constant:  # a squared exponential of rows that are all the same
+        if type(kernel) is Constant or type(kernel) is PiecewiseConstant:  # all inputs of d are the same to it
             formula = SquaredExponential()._compiled_formula(d)
             return None if formula is None else _Part(kernel, formula, 0.0)
         if not isinstance(kernel, Stationary) or (formula := kernel._compiled_formula(d)) is None:
@@ -74,8 +92,8 @@ class _Part(NamedTuple):
 
     @property
     def length_scale_places(self) -> Any:
-        """Where length-scales stand among the kernel's parameters; those of a constant may be any number."""
-        return self.kernel._places["variance" if isinstance(self.kernel, Constant) else "length_scale"]
+        """Where length-scales stand among the kernel's parameters; where it has none, any number does."""
+        return self.kernel._places["length_scale" if isinstance(self.kernel, Stationary) else "variance"]
 
     def levels(self, d: int) -> tuple[int, ...]:
         """For each input of codes its number of levels, 0 for numbers."""
@@ -94,25 +112,35 @@ def compiled_sum(kernel: Kernel, d: int) -> CompiledSum | None:
     known = _compiled_parts(kernel, d)
     if known is None:
         return None
-    first, variances, length_scales = 0, [], []
-    for part in known:
+    cut = tuple(part.kernel for part in known if isinstance(part.kernel, PiecewiseConstant))
+    first, variances = 0, []
+    if d + len(cut) > compiled.MOST_INPUTS:
+        return None
+    units, apart = np.zeros((2, len(known), d + len(cut)))
+    length_scales = np.zeros(units.shape, dtype=np.intp)
+    for i, part in enumerate(known):
         places = first + np.arange(part.kernel.parameters.values.size)
         variances.append(int(places[part.kernel._places["variance"]]))
-        length_scales.append(np.broadcast_to(places[part.length_scale_places], (d,)))
+        units[i, :d], length_scales[i, :d] = part.unit, places[part.length_scale_places]
+        if isinstance(part.kernel, PiecewiseConstant):
+            apart[i, d + cut.index(part.kernel)] = _FAR_APART
         first += places.size
-    levels = tuple(part.levels(d) for part in known)
+    levels = tuple(part.levels(d) + (0,) * len(cut) for part in known)
     return CompiledSum(
         numbers=np.array([part.formula.number for part in known], dtype=np.int64),
         slope_factors=np.array([[part.formula.slope_factor] for part in known]),
-        units=np.array([[part.unit] for part in known]),
+        units=units,
+        apart=apart,
         variances=np.array(variances),
-        length_scales=np.array(length_scales),
+        length_scales=length_scales,
         n_values=first,
         levels=levels if any(map(any, levels)) else (),
+        cut=cut,
     )
 
 
 _FEW_ROWS = 8
+_FAR_APART = 100.0  # length-scales between neighbouring cells
 
 
 class FewColumns:
@@ -170,6 +198,6 @@ def covariances_with_few(kernel: Kernel, d: int) -> Callable[[Array, Array], Arr
     It is fast where the second set is small.
     """
     known = _compiled_parts(kernel, d)
-    if known is None:
+    if known is None or any(isinstance(part.kernel, PiecewiseConstant) for part in known):
         return lambda X1, X2: np.ascontiguousarray(kernel.covariances(X1, X2).T)
     return FewColumns(kernel, known, d)

@@ -114,13 +114,3 @@ def steps_of(kernel: Kernel) -> list[Step]:
     if isinstance(kernel, Step):
         return [kernel]
     return [step for part in kernel.parts for step in steps_of(part)] if isinstance(kernel, Combination) else []
-
-
-def shifted(kernel: Kernel, input_means: Array) -> Kernel:
-    """The kernel of f(x − means), as far as it knows where it is: steps move, and all others stay as they are."""
-    if isinstance(kernel, Step):
-        return kernel.moved(kernel.axis, kernel.at + float(input_means[kernel.axis]))
-    if not steps_of(kernel):
-        return kernel
-    assert isinstance(kernel, Combination)
-    return type(kernel)([shifted(part, input_means) for part in kernel.parts])

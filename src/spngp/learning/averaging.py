@@ -19,10 +19,11 @@ from spngp.learning.experts import Experts
 from spngp.learning.laplace import FreeExpert
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
-from spngp.learning.search import evenly, evidence
+from spngp.learning.search import evenly
 from spngp.learning.settings import Alternative, Setting, best_theta, learn_settings
 from spngp.learning.steps import cuts_of, moved, step_in, with_step
 from spngp.learning.tied import Tied
+from spngp.learning.tied_evidence import evidence
 
 _MANY_ROWS = 500  # of more, hyper-parameters are known well enough, unless there is hardly anything to learn
 _MOST_ROWS = 1000  # of more, in any case

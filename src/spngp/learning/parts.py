@@ -23,6 +23,11 @@ def parts_of(gp: ExactGP) -> list[Kernel]:
     return list(gp.kernel.parts) if isinstance(gp.kernel, KernelSum) else [gp.kernel]
 
 
+def of_parts(gp: ExactGP, parts: Sequence[Kernel]) -> ExactGP:
+    """The same GP with a kernel of these parts."""
+    return gp.with_kernel(parts[0] if len(parts) == 1 else KernelSum(parts))
+
+
 def levels_of(gp: ExactGP) -> tuple[int, ...]:
     """For each input of codes the number of its levels, 0 for numbers; empty if all inputs are numbers."""
     known = [part.levels for part in parts_of(gp) if isinstance(part, CodedKernel)]
@@ -38,32 +43,39 @@ def with_part(gp: ExactGP, d: int, finding: Finding, variance: float) -> ExactGP
         if count and j in finding.inputs:
             scales[j] = 1.0  # codes that differ are one unit apart, however wide the cells were
     last = parts_of(gp)[-1]
-    return _of_parts(
-        gp, [*parts_of(gp), _part(last.nu if isinstance(last, Matern) else None, scales, variance, levels)]
-    )
+    return of_parts(gp, [*parts_of(gp), _part(last.nu if isinstance(last, Matern) else None, scales, variance, levels)])
 
 
 def with_less_noise(gp: ExactGP, share: float) -> ExactGP:
     """The noise without a share that something else explains."""
+    return with_noise(gp, gp.noise_variance * max(1.0 - share, _LEAST_LEFT))
+
+
+def with_noise(gp: ExactGP, variance: float) -> ExactGP:
+    """The noise of this variance, within its bounds, unless it is fixed."""
     if gp.noise_is_fixed:
         return gp
     theta = gp.theta
-    theta[-1] = max(theta[-1] + np.log(max(1.0 - share, _LEAST_LEFT)), gp.bounds[-1, 0])
+    theta[-1] = np.clip(np.log(variance), *gp.bounds[-1])
     return gp.with_theta(theta)
 
 
 def with_rougher_parts(gp: ExactGP, count: int) -> ExactGP:
     """The last parts replaced by Matérn-1/2: for jumps."""
-    parts = parts_of(gp)
-    for i in range(len(parts) - count, len(parts)):
-        parts[i] = _part(0.5, _ROUGHER * np.atleast_1d(parts[i].length_scale), parts[i].variance, levels_of(gp))
-    return _of_parts(gp, parts)
+    parts, levels = parts_of(gp), levels_of(gp)
+    last = len(parts) - count
+    return of_parts(gp, [*parts[:last], *(rougher(part, levels) for part in parts[last:])])
+
+
+def rougher(part: Kernel, levels: tuple[int, ...]) -> Kernel:
+    """A Matérn-1/2 instead of a part."""
+    return _part(0.5, _ROUGHER * np.atleast_1d(part.length_scale), part.variance, levels)
 
 
 def without_part(gp: ExactGP, index: int) -> ExactGP:
     """All parts but one."""
     parts = parts_of(gp)
-    return _of_parts(gp, parts[:index] + parts[index + 1 :])
+    return of_parts(gp, parts[:index] + parts[index + 1 :])
 
 
 def _part(nu: float | None, scales: Array, variance: float, levels: tuple[int, ...]) -> Kernel:
@@ -71,7 +83,3 @@ def _part(nu: float | None, scales: Array, variance: float, levels: tuple[int, .
     lengths = Parameter(np.clip(scales, *LENGTH_SCALE_BOUNDS).tolist(), LENGTH_SCALE_BOUNDS)
     size = Parameter(float(np.clip(variance, *VARIANCE_BOUNDS)), VARIANCE_BOUNDS)
     return SquaredExponential(lengths, size, levels) if nu is None else Matern(nu, lengths, size, levels)
-
-
-def _of_parts(gp: ExactGP, parts: Sequence[Kernel]) -> ExactGP:
-    return gp.with_kernel(parts[0] if len(parts) == 1 else KernelSum(parts))

@@ -20,11 +20,11 @@ from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
-from spngp.kernels.parameter import Identity
-from spngp.learning.parts import levels_of, parts_of, with_less_noise, with_part, with_rougher_parts, without_part
-from spngp.learning.plan import Effort, Plan
+from spngp.learning.extending import extended
+from spngp.learning.jumps import levels_between_cuts, placed_anew, price
+from spngp.learning.plan import Plan
 from spngp.learning.structure_left import Finding, structure_left
-from spngp.learning.tied_evidence import climb_tied, fit_tied
+from spngp.learning.tied_evidence import climb_tied, evidence, fit_tied, tied_prior
 
 # Where all rows are one region, length-scales × 0.2 are also tried, scored on 250 rows after 25 evaluations.
 _SHORTER = 0.2  # factor of the length-scales
@@ -34,11 +34,9 @@ _BELIEVED = 0.01  # posterior weight among kernels, averaged over regions, from 
 _FAR_BEHIND = 1.0  # nats per row on the first subset, beyond which it is not
 _IN_SIGHT = 2.0  # times its start: the longest length-scale that regions begin with
 _MOST_FINDINGS = 2  # that become further parts at once
-_MOST_PARTS = 5  # of a kernel; time grows with them
 _LEAST_GAIN = 10.0  # nats that further parts must gain, since they have parameters of their own
 _LEAST_GAIN_PER_ROW = 0.01  # nats per row that they must gain
 _LEAST_NOISE = 1.5  # times its lower bound, for residuals to be screened
-_IDLE = 1.0  # nats: what a part may be worth to be dropped
 _MOST_ROWS = 2000  # that are screened
 
 
@@ -165,6 +163,19 @@ def in_sight(known: Alternatives) -> Alternatives:
     return replace(known, gps=[shortened(start, gp) for start, gp in zip(known.starts, known.gps, strict=True)])
 
 
+def with_jumps_placed(known: Alternatives, blocks: Sequence[Block], n_jobs: int | None) -> Alternatives:
+    """The same, with the cuts of levels where these rows show them, if they then are likelier."""
+
+    def placed(gp: ExactGP) -> ExactGP:
+        if not levels_between_cuts(gp):
+            return gp
+        moved = placed_anew(gp, blocks)
+        before, after = (evidence(one, blocks) - price(one, blocks) for one in (gp, moved))
+        return moved if after > before else gp
+
+    return replace(known, gps=map_leaves(placed, known.gps, n_jobs))
+
+
 def search(
     known: Alternatives,
     blocks: Sequence[Block],
@@ -190,14 +201,14 @@ def search(
             break
         bars = least_gain, max(values)
         tasks = [
-            (start, gp, value, shown, blocks, judges, bars, effort, plan)
+            (start, gp, value, shown, blocks, judges, bars, effort.evaluations, plan)
             for start, gp, value, shown in zip(known.starts, known.gps, values, findings, strict=True)
         ]
-        found = map_leaves(lambda task: _extend(*task), tasks, plan.n_jobs)
-        extended = replace(known, starts=[start for start, _ in found], gps=[gp for _, gp in found], curvatures=())
-        if all(gp is before for gp, before in zip(extended.gps, known.gps, strict=True)):
+        found = map_leaves(lambda task: extended(*task), tasks, plan.n_jobs)
+        gps = [gp for _, gp in found]
+        if all(gp is before for gp, before in zip(gps, known.gps, strict=True)):
             break
-        known = extended
+        known = replace(known, starts=[start for start, _ in found], gps=gps, curvatures=())
     return known, left
 
 
@@ -209,58 +220,6 @@ def _screen(gp: ExactGP, judges: Sequence[Block], effort: SearchEffort, rng: np.
         return structure_left(gp, judges, _MOST_FINDINGS, effort.least_share, rng)
     except NotPositiveDefiniteError:  # on rows that the GP was not learnt from
         return []
-
-
-def _extend(
-    start: ExactGP,
-    gp: ExactGP,
-    before: float,
-    findings: Sequence[Finding],
-    blocks: Sequence[Block],
-    judges: Sequence[Block],
-    bars: tuple[float, float],
-    effort: SearchEffort,
-    plan: Plan,
-) -> tuple[ExactGP, ExactGP]:
-    """Where training of a kernel began and where it stands, with parts for the findings if the evidence is for them.
-
-    ``bars`` are what further parts must gain as they are proposed, and the evidence they must reach when learnt.
-    """
-    findings = findings[: max(0, _MOST_PARTS - len(parts_of(gp)))]
-    if not findings:
-        return start, gp
-    d = blocks[0][0].shape[1]
-    proposed_start, proposed = start, gp
-    for finding in findings:
-        variance = finding.share * proposed.noise_variance
-        proposed_start = with_part(proposed_start, d, finding, variance)
-        proposed = with_less_noise(with_part(proposed, d, finding, variance), finding.share)
-    value = evidence(proposed, judges)
-    if value < before + bars[0]:
-        return start, gp
-    prior = tied_prior(proposed_start, plan)
-    learnt = fit_tied([proposed], blocks, effort.evaluations, priors=[prior])[0]
-    rougher = with_rougher_parts(learnt, len(findings))
-    # what few rows do not show is lost when learnt from them: then the proposal itself is better
-    candidates = [(value, proposed), (evidence(learnt, judges), learnt), (evidence(rougher, judges), rougher)]
-    value, best = max(candidates, key=lambda candidate: candidate[0])
-    if value < bars[1]:
-        return start, gp
-    if best is rougher:
-        proposed_start = with_rougher_parts(proposed_start, len(findings))
-    return _without_idle_parts(proposed_start, best, blocks)
-
-
-def _without_idle_parts(start: ExactGP, gp: ExactGP, blocks: Sequence[Block]) -> tuple[ExactGP, ExactGP]:
-    """Without parts that the evidence does not miss."""
-    value = evidence(gp, blocks)
-    for index in reversed(range(len(parts_of(gp)))):
-        if len(parts_of(gp)) > 1:
-            without = without_part(gp, index)
-            left = evidence(without, blocks)
-            if left > value - _IDLE:
-                start, gp, value = without_part(start, index), without, left
-    return start, gp
 
 
 def _at_most(judges: Sequence[Block]) -> list[Block]:
@@ -280,36 +239,8 @@ def _with_shorter_scales(gp: ExactGP) -> ExactGP:
     return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
 
 
-def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
-    """Log evidence of a prior on all blocks; −∞ where its covariance is not positive definite."""
-    try:
-        return sum(block.given_to(gp, keep_factor=False).log_evidence for block in blocks)
-    except NotPositiveDefiniteError:
-        return -np.inf
-
-
 def beliefs(gps: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None) -> Array:
     """How much each kernel is believed: its posterior weight among all of them, averaged over the blocks."""
     found = map_leaves(lambda gp: [evidence(gp, [block]) for block in blocks], gps, n_jobs)
     values = np.maximum(np.array(found), np.finfo(float).min)  # where no covariance is positive definite, all are equal
     return np.asarray(softmax(values, axis=0).mean(axis=1))
-
-
-def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
-    """What holds tied variances near their start, and length-scales along codes of levels; and short ones back.
-
-    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone. Between levels
-    the gradient is gone as soon as they are unlike, or all alike. A part that is short along many inputs is noise to
-    all rows but a few, whose outputs it then explains.
-    """
-    levels = levels_of(start)
-
-    def std(which: Identity) -> float:
-        if which.role == "length_scale" and which.input is not None and levels and levels[which.input]:
-            return effort.levels_prior_std
-        return effort.variance_prior_std if which.role == "variance" else np.inf
-
-    def below(which: Identity) -> float:
-        return min(std(which), effort.short_prior_std) if which.role == "length_scale" else std(which)
-
-    return GaussianPrior.of(start, std, below)

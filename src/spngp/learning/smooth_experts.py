@@ -19,10 +19,9 @@ from spngp.learning.experts import Experts, freedom_of
 from spngp.learning.laplace import FreeExpert, draw_free, fit_free
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
-from spngp.learning.search import tied_prior
 from spngp.learning.smooth_noise import SmoothNoise, smooth_noise
 from spngp.learning.tied import Profiled, Tied
-from spngp.learning.tied_evidence import fit_tied
+from spngp.learning.tied_evidence import fit_tied, tied_prior
 
 _PROBABILITY = 0.5  # prior probability that the noise of an uncut set changes smoothly
 _FEWEST_ROWS = 30

@@ -29,6 +29,7 @@ from spngp.learning.search import (
     fit,
     in_sight,
     search,
+    with_jumps_placed,
     without_far_behind,
     without_unbelieved,
 )
@@ -44,6 +45,7 @@ _ROUGHLY = 10.0  # times the tolerance, where other regions or experts follow
 _AVERAGED = 500  # rows, at most, that are averaged over settings
 _LARGE_REGION = 1000  # rows, at most, of a region of the last stage that is larger than leaf regions
 _LARGER = 1.5  # times the rows of leaf regions that these have on average, at least
+_MOST_PLACED = 50_000  # rows by which jumps are placed at last
 _SHORT = 4.0  # over the root of the number of inputs: standard deviation of log length-scales below their starts
 
 # Given the root region: groups of rows to learn from.
@@ -150,6 +152,8 @@ def learn_tied(
                 known[k] = replace(known[k], curvatures=())
             rough = replace(plan, tolerance=tolerance)
             known[k] = fit(known[k], blocks, evaluations, rough, convergence, regions.is_leaf)
+            if plan.searches and i > 0:
+                known[k] = with_jumps_placed(known[k], blocks, plan.n_jobs)
             if plan.searches and blocks and i in (0, len(stages) - 1):
                 effort = _AT_FIRST if i == 0 else _AT_LAST
                 judges = _judges(X, Y, k, all_blocks, plan, copy.deepcopy(rng))
@@ -164,8 +168,20 @@ def learn_tied(
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads, weights)
         regions = plan.strategy(scales).regions(X, rng)
+    if plan.searches and not regions.is_leaf:
+        known = _placed_by_most(known, X, Y, plan, regions)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     return _tied(known, regions, scales, sampled, found_errors)
+
+
+def _placed_by_most(
+    known: Sequence[Alternatives], X: Array, Y: Array, plan: Plan, regions: Region
+) -> list[Alternatives]:
+    """The same with the cuts of jumps where all rows show them, or those of evenly spaced leaf regions."""
+    leaves = leaf_regions(regions)
+    some = [region.rows for region in leaves[:: -(-regions.rows.size // _MOST_PLACED)]]
+    blocks = [blocks_of(some, X, Y[:, k], plan.variances_of(k)) for k in range(len(known))]
+    return [with_jumps_placed(own, of_output, plan.n_jobs) for own, of_output in zip(known, blocks, strict=True)]
 
 
 def _tied(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
+from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
@@ -21,6 +22,9 @@ from spngp.gp.optimisation import (
     maximise,
     mean_curvature,
 )
+from spngp.kernels.parameter import Identity
+from spngp.learning.parts import levels_of
+from spngp.learning.plan import Effort
 
 
 class TiedEvidence:
@@ -116,3 +120,31 @@ def climb_tied(
         last = 0.0 if found.last_gain is None else found.last_gain / n_rows
         convergence.record(last if last > WORTH_TELLING else None)
     return gp.with_theta(found.theta), found.curvature / n_rows
+
+
+def evidence(gp: ExactGP, blocks: Sequence[Block]) -> float:
+    """Log evidence of a prior on all blocks; −∞ where its covariance is not positive definite."""
+    try:
+        return sum(block.given_to(gp, keep_factor=False).log_evidence for block in blocks)
+    except NotPositiveDefiniteError:
+        return -np.inf
+
+
+def tied_prior(start: ExactGP, effort: Effort) -> GaussianPrior:
+    """What holds tied variances near their start, and length-scales along codes of levels; and short ones back.
+
+    Without it a part of a sum of kernels may die early, and it never comes back: its gradient is gone. Between levels
+    the gradient is gone as soon as they are unlike, or all alike. A part that is short along many inputs is noise to
+    all rows but a few, whose outputs it then explains.
+    """
+    levels = levels_of(start)
+
+    def std(which: Identity) -> float:
+        if which.role == "length_scale" and which.input is not None and levels and levels[which.input]:
+            return effort.levels_prior_std
+        return effort.variance_prior_std if which.role == "variance" else np.inf
+
+    def below(which: Identity) -> float:
+        return min(std(which), effort.short_prior_std) if which.role == "length_scale" else std(which)
+
+    return GaussianPrior.of(start, std, below)

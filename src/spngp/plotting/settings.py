@@ -16,7 +16,7 @@ _MIDDLE = (0.05, 0.5, 0.95)  # of what the settings say
 _COUNTS = 0.1  # share of a kernel's variance that a part must have for its length-scales to count
 _STEP_TOLD = 0.05  # share of settings with a step along an input that a sentence names
 _TOLD = 0.005  # share of a kernel that a sentence names
-_KERNELS, _INPUTS = 4, 4  # named in a sentence
+_KERNELS, _INPUTS, _JUMPS = 4, 4, 6  # named in a sentence
 _NO_EFFECT = 3.0  # length-scales longer than this many ranges of an input
 
 Number = Callable[[float], str]
@@ -168,7 +168,7 @@ def in_words(
     def plain(i: int, value: float, digits: int) -> str:
         return f"{value:.{digits}g}" + (f" {unit[i]}" if unit[i] else "")
 
-    told = [*_steps(records, shares, inputs, place or plain), *told]
+    told = [*_steps(records, shares, inputs, place or plain), *_jumps(records, shares, inputs, place or plain), *told]
     return "; ".join([start, *told, f"noise ±{noise.scaled(noise_factor).text(number, unit[-1])}"])
 
 
@@ -186,6 +186,20 @@ def _steps(records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[st
             low, high = (place(i, value, _digits(found_at)) for value in (found_at.low, found_at.high))
             where = low if low == high else f"{low} to {high}"
             told.append(f"{100 * min(weights.sum(), 1.0):.0f} % for a step of {inputs[i]} at {where}")
+    return told
+
+
+def _jumps(records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[str], place: Place) -> list[str]:
+    """Where the settings say that the function jumps, as the likeliest of them says it."""
+    told = []
+    for i in sorted({jumps["input"] for record in records for jumps in record["jumps"]}):
+        of_input = [[jumps["at"] for jumps in record["jumps"] if jumps["input"] == i] for record in records]
+        share = sum(float(share) for found, share in zip(of_input, shares, strict=True) if found)
+        if share >= _STEP_TOLD:
+            cuts = max(((float(w), found[0]) for found, w in zip(of_input, shares, strict=True) if found))[1]
+            some = [place(i, cut, 3) for cut in cuts[:_JUMPS]]
+            more = f" and {len(cuts) - _JUMPS} more" if len(cuts) > _JUMPS else ""
+            told.append(f"{100 * min(share, 1.0):.0f} % for jumps along {inputs[i]} at {', '.join(some)}{more}")
     return told
 
 

@@ -1,0 +1,105 @@
+"""Kernels that get further parts for what their residuals show, if the evidence is for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block
+from spngp.learning.jumps import placed_anew, price, with_jumps
+from spngp.learning.parts import of_parts, parts_of, with_less_noise, with_part, with_rougher_parts, without_part
+from spngp.learning.plan import Effort
+from spngp.learning.structure_left import Finding
+from spngp.learning.tied_evidence import evidence, fit_tied, tied_prior
+
+_MOST_PARTS = 5  # of a kernel; time grows with them
+_LEARNING_GAINS = 0.02  # nats per row, at most, for levels as they are proposed
+_IDLE = 1.0  # nats: what a part may be worth to be dropped
+
+
+def extended(
+    start: ExactGP,
+    gp: ExactGP,
+    before: float,
+    findings: Sequence[Finding],
+    blocks: Sequence[Block],
+    judges: Sequence[Block],
+    bars: tuple[float, float],
+    evaluations: int,
+    effort: Effort,
+) -> tuple[ExactGP, ExactGP]:
+    """Where training of a kernel began and where it stands, with parts for the findings if the evidence is for them.
+
+    ``bars`` are what further parts must gain as they are proposed, and the evidence they must reach when learnt.
+    """
+    findings = findings[: max(0, _MOST_PARTS - len(parts_of(gp)))]
+    if not findings:
+        return start, gp
+    d = blocks[0][0].shape[1]
+    proposed_start, proposed = start, gp
+    for finding in findings:
+        variance = finding.share * proposed.noise_variance
+        proposed_start = with_part(proposed_start, d, finding, variance)
+        proposed = with_less_noise(with_part(proposed, d, finding, variance), finding.share)
+    value = evidence(proposed, judges)
+    if value < before + bars[0]:
+        return start, gp
+    prior = tied_prior(proposed_start, effort)
+    learnt = fit_tied([proposed], blocks, evaluations, priors=[prior])[0]
+    rougher = with_rougher_parts(learnt, len(findings))
+    # what few rows do not show is lost when learnt from them: then the proposal itself is better
+    candidates = [(value, proposed), (evidence(learnt, judges), learnt), (evidence(rougher, judges), rougher)]
+    value, best = max(candidates, key=_by_value)
+    value, best = max(
+        (value, best), _jumping(learnt, findings, value, blocks, judges, evaluations, effort), key=_by_value
+    )
+    if value < bars[1]:
+        return start, gp
+    if best is not proposed and best is not learnt:  # with other kinds of parts
+        proposed_start = of_parts(start, [*parts_of(start), *parts_of(best)[len(parts_of(start)) :]])
+    return _without_idle_parts(proposed_start, best, blocks)
+
+
+def _jumping(
+    learnt: ExactGP,
+    findings: Sequence[Finding],
+    bar: float,
+    blocks: Sequence[Block],
+    judges: Sequence[Block],
+    evaluations: int,
+    effort: Effort,
+) -> tuple[float, ExactGP]:
+    """The evidence of a kernel with levels for findings, less the price of their cuts, and the kernel.
+
+    It is learnt if it may come to exceed ``bar``.
+    """
+    proposed = with_jumps(learnt, findings, judges)
+    if proposed is None:
+        return -np.inf, learnt
+
+    def valued(gp: ExactGP) -> tuple[float, ExactGP]:
+        return evidence(gp, judges) - price(gp, judges), gp
+
+    value, _ = valued(proposed)
+    if value < bar - _LEARNING_GAINS * sum(block.y.size for block in judges):
+        return value, proposed
+    found = fit_tied([proposed], blocks, evaluations, priors=[tied_prior(proposed, effort)])[0]
+    return max((value, proposed), valued(found), valued(placed_anew(found, judges)), key=_by_value)
+
+
+def _by_value(candidate: tuple[float, ExactGP]) -> float:
+    return candidate[0]
+
+
+def _without_idle_parts(start: ExactGP, gp: ExactGP, blocks: Sequence[Block]) -> tuple[ExactGP, ExactGP]:
+    """Without parts that the evidence does not miss."""
+    value = evidence(gp, blocks)
+    for index in reversed(range(len(parts_of(gp)))):
+        if len(parts_of(gp)) > 1:
+            without = without_part(gp, index)
+            left = evidence(without, blocks)
+            if left > value - _IDLE:
+                start, gp, value = without_part(start, index), without, left
+    return start, gp

@@ -1,0 +1,171 @@
+"""Jumps along one input: where they are, and kernels that have levels between them.
+
+A Matérn-1/2 follows a square wave, but it expects a kink at every row, so that it smooths the jumps and keeps noise in
+between. Levels between cuts say what is there. For residuals r that are one level per cell plus white noise, the best
+cells among all are found by dynamic programming: with noise s² and levels N(0, v), a cell of n rows has the evidence
+
+    ½ v (Σr)² / (s² (s² + n v)) − ½ log(1 + n v/s²)
+
+up to what all cuts have in common, and each cut costs the log of the number of gaps it may be in. Of many rows, known
+cuts are moved one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from spngp._support.types import Array
+from spngp.gp.exact import ExactGP
+from spngp.gp.leave_one_out import leave_one_out, mean_of_part
+from spngp.gp.optimisation import Block
+from spngp.kernels import Parameter, PiecewiseConstant
+from spngp.learning.defaults import VARIANCE_BOUNDS
+from spngp.learning.parts import levels_of, of_parts, parts_of, rougher, with_noise
+from spngp.learning.structure_left import Finding
+
+_MOST_ROWS = 6000  # for dynamic programming, whose time grows with their square
+_MOST_CUTS = 64  # more are no jumps, but a function that is rough everywhere
+_LARGEST_RESIDUAL = 3.0  # standard deviations of the noise; larger ones count no more than this
+
+
+def with_jumps(learnt: ExactGP, findings: Sequence[Finding], blocks: Sequence[Block]) -> ExactGP | None:
+    """A GP with levels instead of its last parts, one for each finding; None if none of them jumps.
+
+    Cuts are where residuals show them if these last parts are noise to it. A part for two inputs, for levels of a
+    category, or without jumps becomes a rough one.
+    """
+    parts, coded = parts_of(learnt), levels_of(learnt)
+    fine = parts[len(parts) - len(findings) :]
+    unexplained = learnt.noise_variance + sum(part.variance for part in fine)
+    found = of_parts(learnt, parts[: -len(findings)])
+    for finding, part in zip(findings, fine, strict=True):
+        axis = finding.inputs[0]
+        alone = len(finding.inputs) == 1 and not (coded and coded[axis])
+        cuts = best_cuts(*levels_along(with_noise(found, unexplained), blocks, axis)) if alone else ()
+        size = Parameter(part.variance, VARIANCE_BOUNDS)
+        other = PiecewiseConstant(axis, cuts, size) if cuts else rougher(part, coded)
+        found, unexplained = of_parts(found, [*parts_of(found), other]), unexplained - part.variance
+    return found if levels_between_cuts(found) else None
+
+
+def placed_anew(gp: ExactGP, blocks: Sequence[Block]) -> ExactGP:
+    """The cuts of levels where these rows show them, one input after the other; as they are where they show none.
+
+    More than 6,000 rows move the cuts that are known.
+    """
+    for i, part in enumerate(parts_of(gp)):
+        if isinstance(part, PiecewiseConstant):
+            values, residuals = levels_along(gp, blocks, part.axis)
+            many = values.size > _MOST_ROWS
+            found = moved_cuts(values, residuals, part.at) if many else best_cuts(values, residuals)
+            if found:
+                parts = parts_of(gp)
+                parts[i] = part.moved(found)
+                gp = of_parts(gp, parts)
+    return gp
+
+
+def price(gp: ExactGP, blocks: Sequence[Block]) -> float:
+    """Nats that cuts cost, since rows chose them: each the log of the number of rows that they may be between."""
+    n = sum(block.y.size for block in blocks)
+    return math.log(max(n, 1)) * sum(len(part.at) for part in levels_between_cuts(gp))
+
+
+def levels_between_cuts(gp: ExactGP) -> list[PiecewiseConstant]:
+    """The parts that are constant between cuts."""
+    return [part for part in parts_of(gp) if isinstance(part, PiecewiseConstant)]
+
+
+def levels_along(gp: ExactGP, blocks: Sequence[Block], axis: int) -> tuple[Array, Array]:
+    """Along an input, what levels should explain: leave-one-out residuals and, where there are levels, their means.
+
+    Its value in each row, and these outputs.
+    """
+    own = [part for part in levels_between_cuts(gp) if part.axis == axis]
+    values, residuals = [], []
+    for block in blocks:
+        given = block.given_to(gp)
+        rows = given.rows_seen_once
+        left, _ = leave_one_out(given, rows)
+        limit = _LARGEST_RESIDUAL * math.sqrt(float(np.mean(np.square(left)))) if rows.size else 0.0
+        left = np.clip(left, -limit, limit)
+        for part in own:
+            left = left + mean_of_part(given, part, rows)
+        values.append(given.rows_seen[0][rows, axis])
+        residuals.append(left)
+    return np.concatenate(values), np.concatenate(residuals)
+
+
+def best_cuts(values: Array, residuals: Array) -> tuple[float, ...]:
+    """The likeliest cuts of rows along one input; none if there are none, or too many for jumps.
+
+    Equal values are not separated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.learning.jumps import best_cuts
+    >>> x = np.arange(60.0)
+    >>> best_cuts(x, np.where(x > 20, 1.0, -1.0) + 0.1 * np.cos(9 * x**2))
+    (20.5,)
+    """
+    order = np.argsort(values, kind="stable")
+    values, residuals = values[order], residuals[order]
+    ends = np.append(np.flatnonzero(np.diff(values) > 0) + 1, values.size)
+    if ends.size < 3:
+        return ()
+    noise = max(0.5 * float(np.mean(np.square(np.diff(residuals)))), 1e-300)
+    spread = max(float(residuals.var()) - noise, 0.01 * noise)
+    counts = np.append(0.0, ends)
+    sums = np.append(0.0, np.cumsum(residuals)[ends - 1])
+    cost = math.log(ends.size)
+    best, before = np.zeros(ends.size + 1), np.zeros(ends.size + 1, dtype=np.intp)
+    for end in range(1, ends.size + 1):
+        n, total = counts[end] - counts[:end], sums[end] - sums[:end]
+        stretched = noise + n * spread
+        gained = 0.5 * (spread / noise * total * total / stretched - np.log(stretched / noise))
+        gained += best[:end] - cost
+        before[end] = int(np.argmax(gained))
+        best[end] = gained[before[end]]
+    found: list[float] = []
+    end = int(before[ends.size])
+    while end:
+        found.append(_between(values, ends[end - 1]))
+        end = int(before[end])
+    return tuple(reversed(found)) if len(found) <= _MOST_CUTS else ()
+
+
+def moved_cuts(values: Array, residuals: Array, at: Sequence[float]) -> tuple[float, ...]:
+    """Each cut moved, between the middles of the cells beside it, to where the squares about their levels are least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from spngp.learning.jumps import moved_cuts
+    >>> moved_cuts(np.arange(60.0), np.where(np.arange(60) > 20, 1.0, -1.0), [25.0])
+    (20.5,)
+    """
+    order = np.argsort(values, kind="stable")
+    values, residuals = values[order], residuals[order]
+    starts = np.concatenate([[0], np.searchsorted(values, at, side="right"), [values.size]])
+    levels = [residuals[low:high].mean() if low < high else np.nan for low, high in pairwise(starts)]
+    found = []
+    for i, cut in enumerate(at):
+        low, high = (starts[i] + starts[i + 1]) // 2, (starts[i + 1] + starts[i + 2]) // 2
+        ends = np.arange(max(low, 1), high)
+        ends = ends[values[ends - 1] < values[ends]]
+        costs = (residuals[low:high] - levels[i]) ** 2 - (residuals[low:high] - levels[i + 1]) ** 2
+        below = np.append(0.0, np.cumsum(costs))[ends - low]
+        found.append(_between(values, ends[np.argmin(below)]) if ends.size and np.isfinite(below).all() else cut)
+    return tuple(found)
+
+
+def _between(values: Array, end: int) -> float:
+    """The middle of the gap before the row ``end``, or its lower side where no float is between."""
+    low, high = float(values[end - 1]), float(values[end])
+    middle = low + 0.5 * (high - low)
+    return middle if low <= middle < high else low

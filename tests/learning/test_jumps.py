@@ -1,0 +1,189 @@
+"""Jumps: where cuts are placed, and kernels with levels between them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import spngp
+from spngp import SPNGPRegressor
+from spngp.gp.exact import ExactGP
+from spngp.gp.optimisation import Block
+from spngp.gp.row_weights import KnownVariances
+from spngp.kernels import Parameter, PiecewiseConstant, SquaredExponential
+from spngp.learning.jumps import best_cuts, levels_along, moved_cuts, placed_anew, price, with_jumps
+from spngp.learning.parts import parts_of
+from spngp.learning.structure_left import Finding
+
+
+def square_wave(n, seed, d=3, w=9.0):
+    """Inputs, outputs and the function: smooth along two inputs, a square wave where the last is positive."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    function = np.sin(4 * X[:, 0]) * np.cos(2 * X[:, 1]) + np.where(X[:, -1] > 0, np.sign(np.sin(w * X[:, -1])), 0.0)
+    return X, function + 0.2 * rng.standard_normal(n), function
+
+
+JUMPS = np.arange(3) * np.pi / 9.0
+
+
+# Where cuts are
+
+
+def gain(values, residuals, cuts, noise, spread):
+    """What these cuts gain over none, from the formula of the module, cell by cell."""
+
+    def log_evidence(rows):
+        n = rows.size
+        return 0.5 * spread * rows.sum() ** 2 / (noise * (noise + n * spread)) - 0.5 * math.log(1 + n * spread / noise)
+
+    cells = np.array([sum(value > cut for cut in cuts) for value in values])
+    cost = math.log(np.unique(values).size) * len(cuts)
+    return sum(log_evidence(residuals[cells == c]) for c in range(len(cuts) + 1)) - cost
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_cuts_are_the_best_of_all(seed):
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.uniform(0, 5, 11), seed % 3)  # ties
+    residuals = np.where(values > 2.2, 1.0, -1.0) * rng.integers(0, 3) + 0.3 * rng.standard_normal(11)
+    order = np.argsort(values, kind="stable")
+    noise = 0.5 * np.mean(np.diff(residuals[order]) ** 2)
+    spread = max(residuals.var() - noise, 0.01 * noise)
+    distinct = np.unique(values)
+    gaps = 0.5 * (distinct[1:] + distinct[:-1])
+    tries = [cuts for k in range(4) for cuts in itertools.combinations(gaps, k)]
+    best = max(tries, key=lambda cuts: gain(values, residuals, cuts, noise, spread))
+    found = best_cuts(values, residuals)
+    assert len(found) <= 3
+    np.testing.assert_allclose(found, best)
+
+
+def test_noise_has_no_cuts_and_equal_rows_cannot_be_cut():
+    rng = np.random.default_rng(0)
+    assert all(best_cuts(rng.uniform(size=300), rng.standard_normal(300)) == () for _ in range(10))
+    assert best_cuts(np.ones(20), rng.standard_normal(20)) == ()
+    assert best_cuts(np.repeat([0.0, 1.0], 10), np.repeat([0.0, 9.0], 10)) == ()  # a line does as well
+    assert best_cuts(np.arange(20.0), np.zeros(20)) == ()
+
+
+def test_what_jumps_everywhere_has_no_cuts():
+    x = np.arange(2000.0)
+    assert best_cuts(x, np.where(x // 10 % 2, 1.0, -1.0)) == ()
+
+
+def test_a_cut_between_neighbouring_floats_is_the_lower_one():
+    low = 1.0
+    high = np.nextafter(low, 2.0)
+    values = np.concatenate([np.linspace(0.5, low, 30), np.linspace(high, 1.5, 30)])
+    assert best_cuts(values, np.repeat([0.0, 5.0], 30)) == (low,)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cuts_are_moved_to_where_squares_are_least(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(0, 3, 60)
+    residuals = np.floor(values) % 2 + 0.4 * rng.standard_normal(60)
+    at = [1.1, 1.9]
+    cells = np.searchsorted(at, values, side="left")
+    levels = [residuals[cells == c].mean() for c in range(3)]
+    ordered = np.sort(values)
+    starts = [0, *np.searchsorted(ordered, at, side="right"), 60]
+    for i, moved in enumerate(moved_cuts(values, residuals, at)):
+        inside = ordered[(starts[i] + starts[i + 1]) // 2 : (starts[i + 1] + starts[i + 2]) // 2]
+        near = (values >= inside[0]) & (values <= inside[-1])
+
+        def squares(cut, i=i, near=near):
+            level = np.where(values[near] > cut, levels[i + 1], levels[i])
+            return ((residuals[near] - level) ** 2).sum()
+
+        tries = [squares(cut) for cut in 0.5 * (inside[1:] + inside[:-1])]
+        assert squares(moved) == pytest.approx(min(tries))
+
+
+# Kernels
+
+
+def with_wave(noise=0.04):
+    smooth = SquaredExponential([0.5, 0.8, 50.0], 0.3)
+    return ExactGP(smooth + SquaredExponential([50.0, 50.0, 0.1], 1.0), Parameter(noise))
+
+
+FINDING = Finding((2,), (0.1,), 0.5, 20.0)
+
+
+@pytest.mark.parametrize("split", [1, 3])
+def test_levels_take_the_place_of_a_fine_part(split):
+    X, y, _ = square_wave(600, 0)
+    blocks = [Block(np.ascontiguousarray(X[i::split]), y[i::split].copy()) for i in range(split)]
+    found = with_jumps(with_wave(), [FINDING], blocks)
+    smooth, levels = parts_of(found)
+    assert smooth == parts_of(with_wave())[0]
+    assert (levels.axis, levels.variance) == (2, 1.0)
+    assert found.noise_variance == pytest.approx(0.04)
+    np.testing.assert_allclose(levels.at, JUMPS, atol=0.03)
+    assert price(found, blocks) == pytest.approx(3 * math.log(600))
+    astray = found.with_kernel(smooth + levels.moved(np.add(levels.at, 0.08)))
+    np.testing.assert_allclose(parts_of(placed_anew(astray, blocks))[1].at, JUMPS, atol=0.03)
+
+
+def test_what_does_not_jump_gets_a_rough_part_or_none():
+    X, y, _ = square_wave(300, 1)
+    rng = np.random.default_rng(0)
+    assert with_jumps(with_wave(), [FINDING], [Block(X, rng.standard_normal(300))]) is None
+    pair = Finding((0, 2), (0.1, 0.1), 0.5, 20.0)
+    assert with_jumps(with_wave(), [pair], [Block(X, y)]) is None
+
+
+@pytest.mark.parametrize("known", [None, KnownVariances(np.linspace(0.1, 0.5, 40))], ids=["learnt", "known"])
+def test_what_levels_should_explain_is_what_all_else_leaves(known):
+    """Leave-one-out residuals, none beyond three standard deviations, and what levels say that are there already."""
+    X, y, _ = square_wave(40, 2)
+    y[7] = 30.0
+    smooth, levels = SquaredExponential([0.5, 0.8, 50.0], 0.3), PiecewiseConstant(2, JUMPS, 1.5)
+    values, residuals = levels_along(ExactGP(smooth + levels, 0.04), [Block(X, y, known)], 2)
+    noise = 0.04 + (0.0 if known is None else known.variances)
+    precision = np.linalg.inv(smooth.gram(X) + levels.gram(X) + np.diag(noise * np.ones(40)))
+    left = precision @ y / np.diag(precision)
+    limit = 3.0 * np.sqrt(np.mean(left**2))
+    np.testing.assert_allclose(values, X[:, 2])
+    np.testing.assert_allclose(residuals, np.clip(left, -limit, limit) + levels.gram(X) @ precision @ y, rtol=1e-8)
+    assert np.abs(left).max() > limit
+
+
+# Fits
+
+
+@pytest.fixture(scope="module")
+def jumping():
+    X, y, function = square_wave(1200, 3)
+    return SPNGPRegressor(max_leaf_size=300, random_state=0).fit(X, y), X, y, function
+
+
+def test_a_fit_sees_jumps_and_tells_where_they_are(jumping):
+    model, X, _, function = jumping
+    assert np.sqrt(np.mean((model.predict(X) - function) ** 2)) < 0.09  # a Matern-1/2 along the wave: .14
+    likeliest = max(model.regions_, key=lambda record: record["weight"] * len(record["jumps"]))
+    (found,) = likeliest["jumps"]
+    assert found["input"] == 2
+    inside = [jump for jump in JUMPS if likeliest["low"][2] < jump < likeliest["high"][2]]
+    np.testing.assert_allclose(found["at"], inside, atol=0.01)
+
+
+def test_a_model_with_jumps_is_saved_and_updated(jumping, tmp_path):
+    model, X, y, _ = jumping
+    path = tmp_path / "jumps.spngp"
+    model.save(path)
+    same = spngp.load(path)
+    np.testing.assert_array_equal(same.predict(X[:50]), model.predict(X[:50]))
+    same.partial_fit(X[:20] + 0.01, y[:20])
+    assert np.isfinite(same.predict(X[:50], return_std=True)).all()
+
+
+def test_a_sine_is_no_square_wave():
+    rng = np.random.default_rng(4)
+    X = rng.uniform(-1, 1, (900, 2))
+    y = np.sin(3 * X[:, 0]) + np.sin(15 * X[:, 1]) + 0.2 * rng.standard_normal(900)
+    model = SPNGPRegressor(max_leaf_size=300, random_state=0).fit(X, y)
+    assert not any(record["jumps"] for record in model.regions_)
