@@ -6,8 +6,9 @@ import pytest
 import reference
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
-from spngp.network import Leaf, Product, Split, Sum
-from spngp.network.row_noise import noise_kinds
+from spngp.network import Leaf, Product, Split, Sum, conditioning
+from spngp.network.placement import place
+from spngp.network.row_noise import RowNoise, noise_kinds
 
 SEEN = 0.6  # how far beyond its border a leaf sees
 
@@ -48,7 +49,7 @@ def naive_noise(found, X, label):
     return np.array(noise)
 
 
-def naive_predictions(prior, X, y, X_new):
+def naive_predictions(prior, X, y, X_new, by_label):
     """Means and variances of the mixture, each leaf with context rows of their own regions' noise."""
     found = reference.Enumeration(prior, X, y).responsibilities()
     means, variances = np.empty(len(X_new)), np.empty(len(X_new))
@@ -61,7 +62,8 @@ def naive_predictions(prior, X, y, X_new):
             low, high = box.get(0, (-np.inf, np.inf))
             near = ~inside & (X[:, 0] > low - SEEN) & (X[:, 0] <= high + SEEN)
             order = [*np.flatnonzero(inside), *np.flatnonzero(near)]
-            row_noise = np.where(inside, leaf.noise_variance, naive_noise(found, X, leaf.label))[order]
+            asked = leaf.label if by_label else ""
+            row_noise = np.where(inside, leaf.noise_variance, naive_noise(found, X, asked))[order]
             mean, covariance = reference.gp_posterior(
                 leaf.kernel, leaf.noise_variance, X[order], y[order], X_new[[i]], row_noise=row_noise
             )
@@ -71,12 +73,22 @@ def naive_predictions(prior, X, y, X_new):
     return means, variances
 
 
+def told_apart(prior, X, y, margin=SEEN):
+    """The posterior whose leaves ask experts with their own label, as in a model that has been fitted."""
+    own = prior.condition(X, y)
+    noise = RowNoise.of(place(own), X, None, noise_kinds(prior))
+    seen = conditioning.within_margin(X, margin)
+    return conditioning.add_context(own, X, y[:, None], seen, least_weight=0.0, row_noise=noise)
+
+
+@pytest.mark.parametrize("asks", ["all experts", "those with its label"])
 @pytest.mark.parametrize("prior", [network(), tiling()], ids=["cuts are alternatives", "experts are told apart"])
-def test_context_rows_keep_the_noise_of_their_own_region(prior):
+def test_context_rows_keep_the_noise_of_their_own_region(prior, asks):
     X, y = rows()
     X_new = np.linspace(-0.7, 0.7, 9)[:, None]
-    posterior = prior.condition(X, y, margin=SEEN)
-    mean, variance = naive_predictions(prior, X, y, X_new)
+    by_label = asks == "those with its label"
+    posterior = told_apart(prior, X, y) if by_label else prior.condition(X, y, margin=SEEN)
+    mean, variance = naive_predictions(prior, X, y, X_new, by_label)
     predicted = posterior.predict_dist(X_new)
     np.testing.assert_allclose(predicted.mean, mean, rtol=1e-8)
     np.testing.assert_allclose(predicted.var, variance, rtol=1e-8)
@@ -105,11 +117,33 @@ def test_an_expert_too_improbable_to_predict_says_what_its_own_noise_is():
     smooth, rough = Leaf(SquaredExponential(1.0), 4e-4, label="smooth"), Leaf(Matern(0.5, 0.3), 5e-4, label="rough")
     taken = Leaf(SquaredExponential(1.0), 0.5, label="smooth")
     prior = Split(axis=0, at=[0.0], children=[smooth, Sum([taken, rough], weights=[0.5, 0.5])])
-    posterior = prior.condition(X, y, margin=0.3)
+    posterior = told_apart(prior, X, y, 0.3)
     (probability,) = (one.weight for one in posterior.responsibilities() if one.leaf.noise_variance == 0.5)
     assert probability < 1e-30
     near = (X[:, 0] > -0.2) & (X[:, 0] <= 0.0)
     assert np.abs(posterior.predict_dist(X[near]).mean - X[near, 0]).max() < 0.02
+
+
+def test_labels_of_a_network_by_hand_change_no_prediction():
+    def labelled(node, label):
+        if node.children:
+            return node.rebuilt([labelled(child, label) for child in node.children])
+        return Leaf(node.kernel, node.noise_variance, node.output, label(node))
+
+    X, y = rows()
+    found = [
+        labelled(tiling(), label).condition(X, y, margin=SEEN).predict_dist(X)
+        for label in (lambda leaf: leaf.label, lambda leaf: "")
+    ]
+    np.testing.assert_array_equal(found[0].mean, found[1].mean)
+
+
+def test_rows_next_door_that_have_no_noise_are_taken_for_hardly_any():
+    X, _ = rows(60)
+    quiet = Split(axis=0, at=[0.0], children=[Leaf(SquaredExponential(1.0), 0.5), Leaf(SquaredExponential(1.0), 0.0)])
+    posterior = quiet.condition(X, np.sin(2 * X[:, 0]), margin=SEEN)
+    near = (X[:, 0] > -0.2) & (X[:, 0] <= 0.0)
+    assert np.abs(posterior.predict_dist(X[near]).mean - np.sin(2 * X[near, 0])).max() < 0.05
 
 
 def test_outputs_have_each_their_own_noise():

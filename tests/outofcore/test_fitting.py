@@ -32,6 +32,25 @@ def test_equals_the_fit_in_memory_if_all_rows_are_sampled(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "rows.parquet"]
 
 
+@pytest.mark.parametrize("n_errors", [0, 40])
+def test_cuts_where_noise_changes_are_those_of_the_fit_in_memory(tmp_path, n_errors):
+    """First cuts, leaf regions that are cut once more, and gross errors that are set aside in all of these."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0.0, 1.0, (4000, 3))
+    swapped = np.floor(8.0 * X[:, 0]) % 2 == 1
+    y = np.sin(9.0 * X[:, 0]) + np.where((X[:, 1] > 0.5) ^ swapped, 1.0, 0.02) * rng.standard_normal(4000)
+    y[rng.choice(4000, n_errors, replace=False)] += 6.0
+    rows = pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "y0": y})
+    changes = {"max_leaf_size": 180, "kernels": None if n_errors else [KERNEL, SquaredExponential()]}
+    out = in_shards(rows, tmp_path, model(**changes))
+    inputs = rows.select(names(rows, "x"))
+    memory = model(**changes).fit(inputs, y)
+    same(out, memory, inputs.slice(0, 300))
+    sizes = [record["rows"] for record in memory.regions_]
+    assert min(sizes) < 90  # cuts for size leave no less
+    assert len(memory.outliers_) >= n_errors // 2
+
+
 def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
     rows = table(2400, outputs=2, outliers=40)
     y = np.column_stack([rows["y0"], rows["y1"]])

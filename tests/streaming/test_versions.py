@@ -13,6 +13,8 @@ from naive_streams import Naive
 from spngp import SPNGPRegressor
 from spngp.kernels import Matern, SquaredExponential
 from spngp.network import Leaf, Product, Split, Sum
+from spngp.network.placement import place
+from spngp.network.row_noise import RowNoise, averages
 from spngp.streaming import predicting, updating
 from spngp.streaming.index import Index
 from spngp.streaming.living import Lineage, located, tiles
@@ -142,3 +144,17 @@ def test_rows_have_the_noise_of_each_expert_of_their_region(hyperparameters):
     for region in after.regions:
         new = region.numbers[region.numbers >= 90]
         np.testing.assert_array_equal(after.log.noise.values[new], np.tile(region.noise, (new.size, 1)))
+
+
+def test_a_model_of_an_earlier_schema_is_updated_with_the_noise_it_was_fitted_with():
+    """Up to schema 5 leaves saw other rows with the average of all experts' noise, and files did not say so."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0.0, 1.0, (600, 1))
+    y = np.where(X[:, 0] > 0.5, np.sin(60.0 * X[:, 0]), X[:, 0]) + 0.02 * rng.standard_normal(600)
+    kernels = [SquaredExponential(0.5), Matern(0.5)]
+    model = SPNGPRegressor(kernels, max_leaf_size=150, overlap=1.0, random_state=0).fit(X, y)
+    now = model._learnt
+    assert len(now.noise_kinds) == 2
+    before = replace(now, noise_kinds=[])
+    noise = RowNoise.of(place(before.seeing), before.units.inputs.apply(now.X), None, averages(1))
+    np.testing.assert_array_equal(start(before).log.noise.values, noise.local)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,8 @@ class Relearning:
         base, levels = self._living.base, self._model.columns_.level_counts
         spreads = np.ones(base.units.inputs.scale.size)
         n_rows = self._living.log.n
-        return self._request.plan(Scaling(base.units, spreads, base.output_spreads, base.reach, n_rows, levels))
+        plan = self._request.plan(Scaling(base.units, spreads, base.output_spreads, base.reach, n_rows, levels))
+        return replace(plan, noise_prior_std=base.noise_prior_std)
 
 
 def living_of(learnt: Learnt | Living) -> Living:

@@ -154,8 +154,9 @@ class Decoder:
             return getattr(import_module(SKLEARN), kind.removeprefix("sklearn."))(**attributes)
         if kind == "NoiseShape":
             attributes.setdefault("surprises", False)  # up to schema 4, which made no difference
-        if kind == "Upkeep":
-            attributes.setdefault("noise_kinds", [])  # which says, as up to schema 5, that experts were asked together
+        if kind == "Learnt":  # up to schema 5 experts were asked for their noise together, and had one freedom
+            attributes.setdefault("noise_kinds", [])
+            attributes.setdefault("noise_prior_std", 0.5)
         return _checked_object(kind, attributes)
 
     def _gp(self, contents: dict[str, Reference]) -> StoredGP:

@@ -15,7 +15,6 @@ from spngp.learning.upkeep import Upkeep
 from spngp.network import Leaf
 from spngp.network.consistency import check_network
 from spngp.network.placement import distinct_nodes, place
-from spngp.network.row_noise import averages
 from spngp.structure.cells import CellTree
 
 _LARGEST_OVERLAP = 1e200  # context rows per own row: times any number of rows it is still a float
@@ -71,8 +70,20 @@ def check_learnt(learnt: Learnt) -> None:
     check_inputs_of((gp for gps in learnt.tied for gp in gps), d)
     as_many = [len(gps) for gps in learnt.tied] == [len(labels) for labels in learnt.labels]
     must(as_many, "tied parameters must have labels, one per kernel", learnt.labels)
+    must_be_positive(learnt.noise_prior_std, "noise_prior_std")
+    _check_kinds(learnt)
     if learnt.upkeep is not None:
         _check_upkeep(learnt, learnt.upkeep)
+
+
+def _check_kinds(learnt: Learnt) -> None:
+    """Raise an error unless every expert that there is or may come to be has a kind of noise."""
+    leaves = [cast("Leaf", node) for node in distinct_nodes(learnt.prior) if not node.children]
+    experts = {(leaf.output, leaf.label) for leaf in leaves}
+    experts |= {(k, label) for k, labels in enumerate(learnt.labels) for label in labels}
+    for k, label in experts:
+        known = {(k, label), (k, "")}.intersection(learnt.kinds)
+        must(bool(known), f"kinds of noise must have one for {label!r} of output {k}", "none")
 
 
 def check_tree(tree: CellTree) -> None:
@@ -112,12 +123,7 @@ def check_sharded(sharded: Sharded) -> None:
 def _check_upkeep(learnt: Learnt, upkeep: Upkeep) -> None:
     """Raise an error unless what has happened since the fit fits the rows and the regions."""
     (n, p), count = learnt.Y.shape, len(upkeep.boxes)
-    kinds = upkeep.noise_kinds or averages(p)
-    for node in distinct_nodes(learnt.prior):
-        if not node.children:
-            leaf = cast("Leaf", node)
-            found = {(leaf.output, leaf.label), (leaf.output, "")}.intersection(kinds)
-            must(bool(found), f"kinds of noise must have one for {leaf.label!r} of output {leaf.output}", "none")
+    kinds = learnt.kinds
     for array, shape, what in (
         (upkeep.numbers, (n,), "numbers of rows"),
         (upkeep.seen_noise, (n, len(kinds)), "noise of rows"),

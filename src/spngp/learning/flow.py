@@ -17,7 +17,7 @@ from spngp.learning.cutting import cut_if_better, explained
 from spngp.learning.defaults import CHOSEN_OVERLAP
 from spngp.learning.doubt import beyond_reach, judge, noise_beyond_reach, without_doubted
 from spngp.learning.experts import Experts, is_free, learn_experts
-from spngp.learning.ground import lay_ground
+from spngp.learning.ground import Ground, lay_ground
 from spngp.learning.held_out import Score, leave_one_out_score
 from spngp.learning.learnt import Learnt, given_rows
 from spngp.learning.noise_shapes import noise_shapes
@@ -30,6 +30,7 @@ from spngp.learning.tied import Tied
 from spngp.learning.uncut import Uncut, without_doubt_explained
 from spngp.network import Leaf
 from spngp.network.rescaling import in_units
+from spngp.network.row_noise import noise_kinds
 from spngp.noise import GAUSSIAN, NoiseShape
 from spngp.structure import tiling
 
@@ -52,7 +53,7 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         sound = without_doubted(Z, own_noise)
         ground = lay_ground(W, sound, plan, rng, convergence, progress)
         small, cutting = is_free(ground.tied.regions, plan), plan
-        plan, working = ground.plan, (rng, convergence, progress)
+        plan, working = ground.plan if small else _with_overlap(ground, X.shape[0]), (rng, convergence, progress)
         learnt_from = ground.tied, W, Z, own_noise, ground.curvatures, plan
         regional = learn_regions(*learnt_from, *working, doubts=doubts, trusted=ground.trusted)
         tied, experts, sound = regional.tied, regional.experts, regional.sound
@@ -92,6 +93,12 @@ def learn(X: Array, Y: Array, plan: Plan, rng: np.random.Generator, progress: Pr
         learnt = in_units_of_the_user(learnt, rng, plan.n_jobs)
     convergence.warn()
     return learnt
+
+
+def _with_overlap(ground: Ground, n_rows: int) -> Plan:
+    """The plan with the overlap of regions cut for size: those cut once more, for noise, see no more for it."""
+    overlap = ground.plan.overlap_of(n_rows, n_rows / len(tiling(ground.tied.regions)))
+    return replace(ground.plan, overlap=overlap)
 
 
 def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> Score:
@@ -143,6 +150,8 @@ def before_rows(tied: Tied, experts: Experts, X: Array, Y: Array, reach: Array, 
         shares=None if known.shares is None else known.shares[:, 0],
         tied=tied.gps,
         labels=tied.labels,
+        noise_kinds=noise_kinds(prior),
+        noise_prior_std=plan.noise_prior_std,
     )
 
 

@@ -66,4 +66,7 @@ def lay_ground(
     final = replace(plan, chooses_cuts=False)
     if plan.chooses_cuts and not is_free(tied.regions, plan):
         tied, final, first = cut_by_noise(tied, W, learnt_from, final, rng)
+        if first:  # regions find errors by themselves: those that are learnt from now on
+            trusted = trusted_in([region.rows for region in leaf_regions(tied.regions)], tied)
+            learnt_from = sound if trusted is None else trusted
     return Ground(final, tied, curvatures_of(tied, W, learnt_from, final, rng), first, trusted)

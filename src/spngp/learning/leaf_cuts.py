@@ -20,7 +20,7 @@ from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.network import Box
 from spngp.structure import leaf_regions
-from spngp.structure.regions import Partition, Region, distinct_regions
+from spngp.structure.regions import Cut, Partition, Region, distinct_regions
 
 _FEWEST = 60  # rows of a part
 _LEAST_GAIN, _LEAST_GAIN_PER_ROW = 10.0, 0.05
@@ -30,7 +30,8 @@ _TELLING_GAIN_PER_ROW, _LEAST_SHARE = 0.1, 0.25  # of the regions first learnt f
 
 def noise_changes_within(tied: Tied, X: Array, Y: Array, plan: Plan) -> bool:
     """Whether of the regions that the tied parameters were learnt from, many would gain much from a cut."""
-    Y = noisy_outputs(tied, Y)
+    if plan.block_size < 2 * _FEWEST:
+        return False
 
     def is_cut(rows: Indices) -> bool:
         return bool(_cut(Region(Box(), rows), tied, X, Y, plan, _TELLING_GAIN_PER_ROW).partitions)
@@ -41,15 +42,25 @@ def noise_changes_within(tied: Tied, X: Array, Y: Array, plan: Plan) -> bool:
 
 def cut_leaves(tied: Tied, X: Array, Y: Array, plan: Plan) -> Tied:
     """The same with leaf regions cut further."""
-    Y = noisy_outputs(tied, Y)
     leaves = [region for region in leaf_regions(tied.regions) if region.rows.size <= plan.block_size]
 
     def cut(region: Region) -> Region:
         return _cut(region, tied, X, Y, plan)
 
     found = map_leaves(cut, leaves, plan.n_jobs, [region.rows.size for region in leaves])
-    changed = {id(leaf): new for leaf, new in zip(leaves, found, strict=True) if new is not leaf}
+    by_box = {leaf.box: new for leaf, new in zip(leaves, found, strict=True)}
+    new = [_shared(region, by_box) for region in found]
+    changed = {id(leaf): one for leaf, one in zip(leaves, new, strict=True) if one is not leaf}
     return replace(tied, regions=_with(changed, tied.regions)) if changed else tied
+
+
+def _shared(region: Region, by_box: dict[Box, Region]) -> Region:
+    """The region with parts that other regions with the same box are, or come to be."""
+    partitions = []
+    for one in region.partitions:
+        parts = tuple(by_box.setdefault(part.box, _shared(part, by_box)) for part in one.parts)
+        partitions.append(replace(one, parts=parts))
+    return replace(region, partitions=tuple(partitions)) if partitions else region
 
 
 def _cut(region: Region, tied: Tied, X: Array, Y: Array, plan: Plan, gain: float = _LEAST_GAIN_PER_ROW) -> Region:
@@ -58,14 +69,22 @@ def _cut(region: Region, tied: Tied, X: Array, Y: Array, plan: Plan, gain: float
     if rows.size < 2 * _FEWEST:
         return region
     known = None if plan.variances is None else plan.variances[rows]
-    sizes = residual_sizes(tied, X[rows], Y[rows], known=known)
+    sizes = residual_sizes(tied, X[rows], noisy_outputs(tied, Y[rows]), known=known)
+    observed = ~np.isnan(Y[rows])
+
+    def leaves_enough(cut: Cut, inside: Indices) -> bool:
+        """Whether every output that is known at all is known often enough on both sides."""
+        sides = inside[X[rows[inside], cut.axis] <= cut.at[0]], inside[X[rows[inside], cut.axis] > cut.at[0]]
+        counts = np.array([observed[side].sum(axis=0) for side in sides])
+        return bool((counts[:, observed.any(axis=0)] >= _FEWEST).all())
 
     def part(box: Box, inside: Indices, depth: int) -> Region:
         least = max(_LEAST_GAIN, gain * inside.size)
-        found = promising(X[rows[inside]], sizes[inside], least, _FEWEST) if depth < _DEEPEST else []
+        cuts = promising(X[rows[inside]], sizes[inside], least, _FEWEST) if depth < _DEEPEST else []
+        found = [cut for _, cut in cuts if leaves_enough(cut, inside)]
         if not found:
             return Region(box, rows[inside])
-        _, cut = found[0]
+        cut = found[0]
         below = X[rows[inside], cut.axis] <= cut.at[0]
         sides = zip(box.cut(cut.axis, cut.at), (inside[below], inside[~below]), strict=True)
         parts = tuple(part(*side, depth + 1) for side in sides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from spngp.learning.upkeep import Upkeep
 from spngp.network import Node, conditioning
 from spngp.network.placement import place, route
 from spngp.network.pruning import prune
-from spngp.network.row_noise import Kind, RowNoise, noise_kinds, tells_apart
+from spngp.network.row_noise import Kind, RowNoise, averages, tells_apart
 from spngp.network.units import Units
 from spngp.noise import NoiseShape
 from spngp.structure.context import NearestContext
@@ -85,6 +85,12 @@ class Learnt:
         What these kernels are called.
     upkeep : Upkeep, optional
         What has happened since the fit; None if nothing has.
+    noise_kinds : list of (int, str)
+        Whose noise rows of other regions are seen with, see :func:`spngp.network.row_noise.noise_kinds`; if empty, as
+        in files of earlier versions, the average of each output.
+    noise_prior_std : float
+        Standard deviation of the prior on the log noise variance of experts: regions that are learnt again later have
+        the freedom that those of the fit had.
     """
 
     X: Array
@@ -113,6 +119,13 @@ class Learnt:
     tied: list[list[ExactGP]] = field(default_factory=list)
     labels: list[list[str]] = field(default_factory=list)
     upkeep: Upkeep | None = None
+    noise_kinds: list[tuple[int, str]] = field(default_factory=list)
+    noise_prior_std: float = 0.5
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Whose noise rows of other regions are seen with."""
+        return tuple(self.noise_kinds) or averages(self.Y.shape[1])
 
     def with_rows_in(self, order: Indices) -> Learnt:
         """The same with its rows in another order, such as that in which they came."""
@@ -236,12 +249,12 @@ def _with_context(learnt: Learnt, X: Array, Y: Array, n_jobs: int | None, keep: 
         variances=learnt.known_variances(X.shape[0]),
         n_jobs=n_jobs,
         keep=keep,
-        row_noise=noise_of_rows(learnt, X, learnt.own_noise, noise_kinds(learnt.prior)),
+        row_noise=noise_of_rows(learnt, X, learnt.own_noise),
     )
     return replace(learnt, seeing=seeing)
 
 
-def noise_of_rows(learnt: Learnt, W: Array, own_noise: Array | None, kinds: Sequence[Kind]) -> RowNoise:
+def noise_of_rows(learnt: Learnt, W: Array, own_noise: Array | None) -> RowNoise:
     """The noise of all rows, in the units of learning, as leaves of other regions see it."""
-    telling = learnt.own if tells_apart(kinds) else learnt.seeing
-    return RowNoise.of(place(telling), W, own_noise, kinds)
+    telling = learnt.own if tells_apart(learnt.kinds) else learnt.seeing
+    return RowNoise.of(place(telling), W, own_noise, learnt.kinds)

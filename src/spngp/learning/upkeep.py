@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spngp._support.types import Array, Indices
 from spngp.box import Box
@@ -67,9 +67,6 @@ class Upkeep:
         Numbers of rows and of outputs in doubt when the shape of the noise was learnt.
     events : list of Event
         Changes of the structure since the first fit, the most recent ones.
-    noise_kinds : list of (int, str)
-        Whose noise that is, see :func:`spngp.network.row_noise.noise_kinds`; if empty, as in files of earlier versions,
-        the average of each output.
     """
 
     numbers: Indices
@@ -87,4 +84,3 @@ class Upkeep:
     curvatures: list[list[Array]]
     shaped: tuple[int, int]
     events: list[Event]
-    noise_kinds: list[tuple[int, str]] = field(default_factory=list)

@@ -15,11 +15,12 @@ from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.row_weights import KnownVariances
 from spngp.network.placement import Placed, log_path_weights, place, route
-from spngp.network.row_noise import RowNoise, noise_kinds
+from spngp.network.row_noise import RowNoise, averages
 
 if TYPE_CHECKING:
     from spngp.network.nodes import Leaf, Node
 
+_LEAST_SEEN = 1e-8  # noise variance of a context row, in units of the leaf's own: rounding errors need some
 
 # ``context(box)``: the context rows of a leaf on this box, in a fixed order.
 Context: TypeAlias = Callable[[Box], Indices]
@@ -161,6 +162,7 @@ def _widen_leaf(
     variance, weights = row_noise.seen_by(leaf, context), None
     if variance is not None and leaf.noise_variance > 0:  # a leaf without noise has no multiples of it
         usual = leaf.noise_at(X[context])
+        variance = np.maximum(variance, _LEAST_SEEN * usual)
         same = np.isclose(variance, usual, rtol=1e-12, atol=0.0)  # averages of one value round
         weights = None if same.all() else np.where(same, 1.0, usual / variance)
     nothing, seen = leaf.inputs(X[:0]), (leaf.inputs(X[context]), leaf.outputs_of(y[context]))
@@ -212,7 +214,7 @@ def add_context(
     sizes = [n_own + rows.size for n_own, rows in zip(own, around, strict=True)]
     tasks = list(zip(leaves, around, keep(sizes), strict=True))
 
-    noise = RowNoise.of(placed, X, own_noise, noise_kinds(root)) if row_noise is None else row_noise
+    noise = RowNoise.of(placed, X, own_noise, averages(Y.shape[1])) if row_noise is None else row_noise
 
     def widen(task: tuple[int, Indices, bool]) -> Leaf:
         i, rows, keep_factor = task

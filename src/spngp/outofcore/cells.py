@@ -29,7 +29,7 @@ from spngp.network.row_noise import RowNoise
 from spngp.noise import GAUSSIAN
 from spngp.outofcore.spill import matrix, numbered, read_group, write_groups
 from spngp.outofcore.work import Frame, Summary, Work
-from spngp.structure import Compact
+from spngp.structure import Compact, tiling
 from spngp.structure.cells import regions_of
 from spngp.structure.context import NearestContext
 
@@ -131,6 +131,7 @@ def learn_cell(work: Work, cell: int) -> Summary:
         "low": np.array([low for low, _ in corners]),
         "high": np.array([high for _, high in corners]),
         "rows": np.array([inside[at].size for at in boxes]),
+        "cut_for_size": np.array(len(tiling(regions))),
         "tied": np.array(noise.tied).reshape(-1, 2),
         "in_doubt": _in_doubt(numbers, doubted),
         "widens": (~np.isnan(doubted) & ~beyond).any(axis=0),

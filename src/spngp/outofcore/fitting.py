@@ -295,7 +295,8 @@ def _with_leaves(work: Work, learnt: Sequence[Summary]) -> Work:
     plan, n_rows = work.known().ground.plan, work.known().n_rows
     cell = np.concatenate([np.full(one["rows"].size, c) for c, one in enumerate(learnt)])
     low, high, rows = (np.concatenate([one[name] for one in learnt]) for name in ("low", "high", "rows"))
-    overlap = float(np.asarray(plan.overlap_of(n_rows, n_rows / cell.size)))
+    n_regions = sum(int(one["cut_for_size"]) for one in learnt)
+    overlap = float(np.asarray(plan.overlap_of(n_rows, n_rows / n_regions)))
     tied = set.intersection(*({(int(k), float(noise)) for k, noise in one["tied"]} for one in learnt))
     leaves = LeafTable(cell, low, high, rows, np.full(cell.size, -1.0))
     return work.with_frame(leaves=leaves, overlap=overlap, tied_noise=tuple(sorted(tied)))

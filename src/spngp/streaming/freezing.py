@@ -81,7 +81,6 @@ def _upkeep(living: Living) -> Upkeep:
         log_prior=living.log_prior,
         seen_noise=np.array(log.noise.values),
         tied_noise=sorted(living.tied_noise),
-        noise_kinds=list(living.noise_kinds),
         boxes=[region.box for region in regions],
         reaches=np.array(reaches),
         noise=np.stack([region.noise for region in regions]),

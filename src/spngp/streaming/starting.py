@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -17,7 +17,7 @@ from spngp.learning.upkeep import Event, Upkeep
 from spngp.network import Leaf
 from spngp.network.placement import Placed, log_path_weights, place, route
 from spngp.network.pruning import prune, prune_prior
-from spngp.network.row_noise import Kind, averages, noise_kinds, noise_of_region
+from spngp.network.row_noise import noise_of_region
 from spngp.streaming.conditioned import numbers_of_rows
 from spngp.streaming.index import Index
 from spngp.streaming.living import Lineage, Living, ShapeCell, Shaped, located, next_revision, tiles
@@ -52,17 +52,16 @@ def start(
     n = learnt.Y.shape[0]
     if learnt.upkeep is not None:
         return _resumed(learnt, learnt.upkeep)
-    kinds = noise_kinds(learnt.prior)
     learnt, log_prior = _without_improbable(learnt)
     numbers = np.arange(n) if numbers is None else numbers
     n_ever = n if n_ever is None else n_ever
     W = learnt.units.inputs.apply(learnt.X)
-    noise = noise_of_rows(learnt, W, None, kinds)
+    noise = noise_of_rows(learnt, W, None)
     index = Index.of(learnt.prior)
     boxes = _leaf_boxes(index)
     rows = _rows_of(place(learnt.own), W)
     context = _context(learnt, W, rows)
-    weights = _noise_of_regions(learnt, boxes, kinds)
+    weights = _noise_of_regions(learnt, boxes)
     regions = []
     revision = next_revision()
     for box, leaves in boxes.items():
@@ -83,7 +82,7 @@ def start(
         doubts=_doubts(learnt.own_noise, numbers),
         revision=revision,
         tied_noise=frozenset(noise.tied),
-        noise_kinds=tuple(kinds),
+        noise_kinds=learnt.kinds,
         first_later=n_ever,
         n_learnt=n,
         curvatures=(),
@@ -140,7 +139,7 @@ def _resumed(learnt: Learnt, upkeep: Upkeep) -> Living:
         doubts=_doubts(learnt.own_noise, upkeep.numbers),
         revision=next_revision(),
         tied_noise=tied,
-        noise_kinds=tuple(upkeep.noise_kinds) or averages(learnt.Y.shape[1]),
+        noise_kinds=learnt.kinds,
         first_later=first_later,
         n_learnt=upkeep.n_learnt,
         curvatures=tuple(tuple(gps) for gps in upkeep.curvatures),
@@ -193,7 +192,7 @@ def _around(context: NearestContext | None, learnt: Learnt, box: Box) -> tuple[I
     return nothing, Margin(learnt.overlap) if isinstance(learnt.overlap, np.ndarray) else NOTHING_BEYOND
 
 
-def _noise_of_regions(learnt: Learnt, boxes: Iterable[Box], kinds: Sequence[Kind]) -> dict[Box, Array]:
+def _noise_of_regions(learnt: Learnt, boxes: Iterable[Box]) -> dict[Box, Array]:
     """For each region, the noise variance of its experts, on average by their probability in the whole network."""
     placed = place(learnt.own)
     experts: dict[Box, list[tuple[int, str, float, float]]] = {box: [] for box in boxes}
@@ -201,7 +200,7 @@ def _noise_of_regions(learnt: Learnt, boxes: Iterable[Box], kinds: Sequence[Kind
         if not item.children:
             leaf = cast("Leaf", item.node)
             experts[item.box].append((leaf.output, leaf.label, float(np.exp(log_weight)), leaf.noise_variance))
-    return {box: noise_of_region(kinds, own) for box, own in experts.items()}
+    return {box: noise_of_region(learnt.kinds, own) for box, own in experts.items()}
 
 
 def _expert(index: Index, leaf: int, tied: frozenset[tuple[int, float]]) -> LivingExpert:
