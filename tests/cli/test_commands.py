@@ -23,6 +23,7 @@ import spngp
 from command_line import QUICK, ok, refused
 from spngp import metrics
 from spngp.io import SCHEMA
+from spngp.kernels import PiecewiseConstant, SquaredExponential
 
 
 @pytest.fixture(scope="module")
@@ -432,6 +433,16 @@ def test_inspect_shows_what_is_inside(folder, monkeypatch):
     assert set(told["importance"]["y"]) == {"a", "b", "kind"}  # columns, not the inputs they become
     assert "Columns by what they matter" in ok("inspect", "one.spngp", "--importance").stdout
     assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_inspect_tells_where_a_function_jumps(tmp_path):
+    x = np.linspace(0.0, 9.0, 60)[:, np.newaxis]
+    kernel = SquaredExponential() + PiecewiseConstant(0, [2.5, 7.125])
+    model = spngp.SPNGPRegressor(kernel, max_leaf_size=15, hyperparameters="fixed")
+    model.fit(x, np.where((x[:, 0] > 2.5) & (x[:, 0] <= 7.125), 1.0, 0.0)).save(tmp_path / "jumps.spngp")
+    assert "The function jumps along x0 at 2.5, 7.12." in ok("inspect", tmp_path / "jumps.spngp").stdout
+    told = json.loads(ok("inspect", tmp_path / "jumps.spngp", "--json").stdout)["experts"]
+    assert sorted(jumps["at"] for one in told for jumps in one["jumps"]) == [[2.5], [7.125]]  # each in its own region
 
 
 def test_inspect_tells_settings_together(tmp_path):

@@ -66,6 +66,14 @@ def test_a_sentence_tells_where_a_step_is():
     assert "; 100 % for a step of year at 1992.04; " in in_words(one, ["year"], {})
 
 
+def test_a_sentence_tells_where_the_function_jumps():
+    jumping = [{**RECORDS[i], "jumps": [{"input": 0, "at": [6.5, 9.25]}]} for i in range(2)]
+    said = in_words([*jumping, RECORDS[2]], ["hour"], {}, units=["h", ""])
+    assert "; 30 % for jumps along hour at 6.5 h, 9.25 h; length-scale" in said
+    many = [{**RECORDS[0], "jumps": [{"input": 0, "at": [float(i) for i in range(9)]}]}]
+    assert "; jumps along hour at 0, 1, 2, 3, 4, 5 and 3 more; " in in_words(many, ["hour"], {})
+
+
 def test_parts_of_little_variance_have_no_say():
     slow, fast = record("A", 1.0, 5.0, 0.1, 1.0, (0,)), record("A", 1.0, 0.1, 0.1, 1e-3, (1,))
     both = {

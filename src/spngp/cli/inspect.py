@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 _TOLD = 3  # regions whose settings are told in words
+_COUNTS, _JUMPS = 0.05, 20  # weight of an expert whose jumps are told; jumps along an input
 
 
 def inspect(
@@ -155,11 +156,25 @@ def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int
         ],
         text_columns=2,
     )
+    _show_jumps(facts)
     if several:
         for experts in list(regions.values())[:_TOLD]:
             if len(grouped(experts)) < len(experts):
                 words = in_words(experts, facts["inputs"], letters, "{:.3g}".format, facts["spans"])
                 print_line(f"{experts[0]['where']}: {words}", wrap=True)
+
+
+def _show_jumps(facts: dict[str, Any]) -> None:
+    """Along which inputs the function jumps, and where, as experts that count say it."""
+    from spngp.cli.terminal import print_line, shortened
+
+    found: dict[int, set[str]] = {}
+    for expert in facts["experts"]:
+        for jumps in expert["jumps"] if expert["weight"] >= _COUNTS else ():
+            found.setdefault(jumps["input"], set()).update(f"{cut:.3g}" for cut in jumps["at"])
+    for i, places in sorted(found.items()):
+        at = shortened(sorted(places, key=float), _JUMPS)
+        print_line(f"The function jumps along {facts['inputs'][i]} at {at}.", wrap=True)
 
 
 def _show_importances(facts: dict[str, Any]) -> None:

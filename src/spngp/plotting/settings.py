@@ -199,7 +199,8 @@ def _jumps(records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[st
             cuts = max(((float(w), found[0]) for found, w in zip(of_input, shares, strict=True) if found))[1]
             some = [place(i, cut, 3) for cut in cuts[:_JUMPS]]
             more = f" and {len(cuts) - _JUMPS} more" if len(cuts) > _JUMPS else ""
-            told.append(f"{100 * min(share, 1.0):.0f} % for jumps along {inputs[i]} at {', '.join(some)}{more}")
+            certain = "" if share >= 1.0 - _TOLD else f"{100 * share:.0f} % for "
+            told.append(f"{certain}jumps along {inputs[i]} at {', '.join(some)}{more}")
     return told
 
 
