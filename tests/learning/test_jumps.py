@@ -11,10 +11,22 @@ from spngp import SPNGPRegressor
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block
 from spngp.gp.row_weights import KnownVariances
-from spngp.kernels import Parameter, PiecewiseConstant, SquaredExponential
-from spngp.learning.jumps import best_cuts, levels_along, moved_cuts, placed_anew, price, with_jumps
+from spngp.kernels import Matern, Parameter, PiecewiseConstant, SquaredExponential
+from spngp.learning.extending import with_jumps_instead
+from spngp.learning.jumps import (
+    best_cuts,
+    fine_parts,
+    levels_along,
+    moved_cuts,
+    placed_anew,
+    with_jumps,
+    with_levels_instead,
+    worth,
+)
 from spngp.learning.parts import parts_of
+from spngp.learning.plan import Effort
 from spngp.learning.structure_left import Finding
+from spngp.learning.tied_evidence import evidence
 
 
 def square_wave(n, seed, d=3, w=9.0):
@@ -123,9 +135,36 @@ def test_levels_take_the_place_of_a_fine_part(split):
     assert (levels.axis, levels.variance) == (2, 1.0)
     assert found.noise_variance == pytest.approx(0.04)
     np.testing.assert_allclose(levels.at, JUMPS, atol=0.03)
-    assert price(found, blocks) == pytest.approx(3 * math.log(600))
+    assert worth(found, blocks) == pytest.approx(evidence(found, blocks) - 3 * math.log(600))
     astray = found.with_kernel(smooth + levels.moved(np.add(levels.at, 0.08)))
     np.testing.assert_allclose(parts_of(placed_anew(astray, blocks))[1].at, JUMPS, atol=0.03)
+
+
+def test_parts_that_are_fine_along_one_input_are_told():
+    assert fine_parts(with_wave()) == [(1, 2)]
+    coarse = [SquaredExponential([0.3, 9.0]), SquaredExponential([0.1, 0.3]), SquaredExponential(0.1), Matern(0.5, 0.2)]
+    assert fine_parts(ExactGP(sum(coarse[1:], coarse[0]))) == []
+    levels = SquaredExponential([0.1, 9.0], levels=(3, 0)) + SquaredExponential([9.0, 0.1], levels=(3, 0))
+    assert fine_parts(ExactGP(levels)) == [(1, 1)]
+
+
+def test_levels_take_over_what_a_part_follows_along_one_input():
+    X, y, _ = square_wave(600, 0)
+    blocks = [Block(X, y)]
+    gp = ExactGP(with_wave().kernel, Parameter(0.04))
+    found = with_levels_instead(gp, 1, 2, blocks)
+    smooth, rest, levels = parts_of(found)
+    assert smooth == parts_of(gp)[0]
+    np.testing.assert_allclose(rest.length_scale, [50.0, 50.0, 3.0])
+    assert (levels.axis, levels.variance) == (2, 1.0)
+    np.testing.assert_allclose(levels.at, JUMPS, atol=0.03)
+    start, learnt = with_jumps_instead(gp, gp, blocks, blocks, 10, Effort())
+    assert worth(learnt, blocks) > worth(gp, blocks) + 10.0
+    assert len(parts_of(start)) == len(parts_of(learnt)) == 3
+    rng = np.random.default_rng(0)
+    noise = [Block(X, rng.standard_normal(600))]
+    assert with_levels_instead(gp, 1, 2, noise) is None
+    assert with_jumps_instead(gp, gp, noise, noise, 10, Effort()) == (gp, gp)
 
 
 def test_what_does_not_jump_gets_a_rough_part_or_none():

@@ -23,11 +23,15 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out, mean_of_part
 from spngp.gp.optimisation import Block
 from spngp.kernels import Parameter, PiecewiseConstant
+from spngp.kernels.stationary import Stationary
 from spngp.learning.defaults import VARIANCE_BOUNDS
 from spngp.learning.parts import levels_of, of_parts, parts_of, rougher, with_noise
 from spngp.learning.structure_left import Finding
+from spngp.learning.tied_evidence import evidence
 
 _MOST_ROWS = 6000  # for dynamic programming, whose time grows with their square
+_FINE, _FINER = 0.25, 4.0  # length-scale of a part that may follow jumps, and how many times shorter than all others
+_LONG = 3.0  # length-scale along an input that levels follow
 _MOST_CUTS = 64  # more are no jumps, but a function that is rough everywhere
 _LARGEST_RESIDUAL = 3.0  # standard deviations of the noise; larger ones count no more than this
 
@@ -52,6 +56,33 @@ def with_jumps(learnt: ExactGP, findings: Sequence[Finding], blocks: Sequence[Bl
     return found if levels_between_cuts(found) else None
 
 
+def fine_parts(gp: ExactGP) -> list[tuple[int, int]]:
+    """Parts of a kernel that are fine along a single input, a number: the place of each and the input."""
+    coded, found = levels_of(gp), []
+    for index, part in enumerate(parts_of(gp)):
+        scales = np.atleast_1d(part.length_scale) if isinstance(part, Stationary) else np.empty(0)
+        if scales.size > 1:
+            order = np.argsort(scales, kind="stable")
+            finest, next_finest = scales[order[:2]]
+            if finest < min(_FINE, next_finest / _FINER) and not (coded and coded[order[0]]):
+                found.append((index, int(order[0])))
+    return found
+
+
+def with_levels_instead(gp: ExactGP, index: int, axis: int, blocks: Sequence[Block]) -> ExactGP | None:
+    """A GP with levels, as its last part, for what the part ``index`` follows along an input; None if it has no jumps.
+
+    That part becomes long along this input.
+    """
+    parts = parts_of(gp)
+    longer = [which.role == "length_scale" and which.input == axis for which in parts[index].free_parameters]
+    theta = np.where(longer, math.log(_LONG), parts[index].theta)
+    size, parts[index] = parts[index].variance, parts[index].with_theta(theta)
+    found = of_parts(gp, parts)
+    cuts = best_cuts(*levels_along(with_noise(found, gp.noise_variance + size), blocks, axis))
+    return of_parts(gp, [*parts, PiecewiseConstant(axis, cuts, Parameter(size, VARIANCE_BOUNDS))]) if cuts else None
+
+
 def placed_anew(gp: ExactGP, blocks: Sequence[Block]) -> ExactGP:
     """The cuts of levels where these rows show them, one input after the other; as they are where they show none.
 
@@ -69,10 +100,10 @@ def placed_anew(gp: ExactGP, blocks: Sequence[Block]) -> ExactGP:
     return gp
 
 
-def price(gp: ExactGP, blocks: Sequence[Block]) -> float:
-    """Nats that cuts cost, since rows chose them: each the log of the number of rows that they may be between."""
-    n = sum(block.y.size for block in blocks)
-    return math.log(max(n, 1)) * sum(len(part.at) for part in levels_between_cuts(gp))
+def worth(gp: ExactGP, blocks: Sequence[Block]) -> float:
+    """Log evidence less what cuts cost, since rows chose them: each the log of the number of rows it may be between."""
+    n_cuts = sum(len(part.at) for part in levels_between_cuts(gp))
+    return evidence(gp, blocks) - n_cuts * math.log(max(sum(block.y.size for block in blocks), 1))
 
 
 def levels_between_cuts(gp: ExactGP) -> list[PiecewiseConstant]:

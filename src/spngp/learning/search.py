@@ -20,8 +20,8 @@ from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
-from spngp.learning.extending import extended
-from spngp.learning.jumps import levels_between_cuts, placed_anew, price
+from spngp.learning.extending import extended, with_jumps_instead
+from spngp.learning.jumps import fine_parts, levels_between_cuts, placed_anew, worth
 from spngp.learning.plan import Plan
 from spngp.learning.structure_left import Finding, structure_left
 from spngp.learning.tied_evidence import climb_tied, evidence, fit_tied, tied_prior
@@ -170,7 +170,7 @@ def with_jumps_placed(known: Alternatives, blocks: Sequence[Block], n_jobs: int 
         if not levels_between_cuts(gp):
             return gp
         moved = placed_anew(gp, blocks)
-        before, after = (evidence(one, blocks) - price(one, blocks) for one in (gp, moved))
+        before, after = (worth(one, blocks) for one in (gp, moved))
         return moved if after > before else gp
 
     return replace(known, gps=map_leaves(placed, known.gps, n_jobs))
@@ -190,12 +190,13 @@ def search(
     only if it then is as likely as the best before: else it would but change where regions are cut.
     """
     judges = _at_most(judges)
+    known = _with_jumps(known, blocks, judges, effort, plan)
     least_gain = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * sum(block.y.size for block in judges))
     for searches_left in reversed(range(effort.searches + 1)):
         findings = map_leaves(lambda gp: _screen(gp, judges, effort, copy.deepcopy(rng)), known.gps, plan.n_jobs)
         if not any(findings):
             return known, []
-        values = map_leaves(lambda gp: evidence(gp, judges), known.gps, plan.n_jobs)
+        values = map_leaves(lambda gp: worth(gp, judges), known.gps, plan.n_jobs)
         left = findings[int(np.argmax(values))]
         if not searches_left:
             break
@@ -210,6 +211,21 @@ def search(
             break
         known = replace(known, starts=[start for start, _ in found], gps=gps, curvatures=())
     return known, left
+
+
+def _with_jumps(
+    known: Alternatives, blocks: Sequence[Block], judges: Sequence[Block], effort: SearchEffort, plan: Plan
+) -> Alternatives:
+    """The same with levels where parts are fine along a single input, if the evidence is for jumps there."""
+
+    def jumping(task: tuple[ExactGP, ExactGP]) -> tuple[ExactGP, ExactGP]:
+        return with_jumps_instead(*task, blocks, judges, effort.evaluations, plan) if fine_parts(task[1]) else task
+
+    found = map_leaves(jumping, list(zip(known.starts, known.gps, strict=True)), plan.n_jobs)
+    gps = [gp for _, gp in found]
+    if all(gp is before for gp, before in zip(gps, known.gps, strict=True)):
+        return known
+    return replace(known, starts=[start for start, _ in found], gps=gps, curvatures=())
 
 
 def _screen(gp: ExactGP, judges: Sequence[Block], effort: SearchEffort, rng: np.random.Generator) -> list[Finding]:
