@@ -36,8 +36,14 @@ def kernel_value(k, a, b):
         side_a, side_b = (0.5 if x[k.axis] > k.at else -0.5 for x in (a, b))
         return k.variance * side_a * side_b
     if name == "PiecewiseConstant":
-        cell_a, cell_b = (sum(x[k.axis] > cut for cut in k.at) for x in (a, b))
-        return k.variance if cell_a == cell_b else 0.0
+        places = []
+        for x in (a[k.axis], b[k.axis]):
+            ramps = [
+                (x > cut) if not width else min(1.0, max(0.0, (x - cut) / width + 0.5))
+                for cut, width in itertools.zip_longest(k.at, k.gaps, fillvalue=0.0)
+            ]
+            places.append(sum(ramps))
+        return k.variance * max(0.0, 1.0 - abs(places[0] - places[1]))
     if name == "Constant":
         return k.variance
     if name == "RandomSlopes":

@@ -62,6 +62,7 @@ KERNELS = {
     "rq-ard": RationalQuadratic(alpha=1.8, length_scale=[0.9, 0.3], variance=1.3),
     "step": Step(axis=1, at=0.2, variance=1.6),
     "piecewise": PiecewiseConstant(axis=1, at=[-0.6, 0.2], variance=1.6),
+    "piecewise with gaps": PiecewiseConstant(axis=1, at=[-0.6, 0.5], variance=1.6, gaps=[0.0, 1.9]),
     "slopes": RandomSlopes(0.7, 1.6),
     "slopes-ard": RandomSlopes([0.7, 2.5], 1.6),
     "slopes-and-curves": RandomSlopes(Parameter([0.7, 2.5], fixed=[True, False])) + A,
@@ -461,10 +462,12 @@ def test_a_step_is_somewhere(at):
         Step(axis=2).gram(inputs())
 
 
-@pytest.mark.parametrize("at", [(), 1.0, "ab", None, [math.nan], [0.0, math.inf], [1.0, 1.0], [2.0, 1.0]])
+@pytest.mark.parametrize("at", [(), 1.0, "ab", None, [math.nan], [0.0, math.inf], [1.0, 1.0], [2.0, 1.0], [10**400]])
 def test_cuts_are_finite_and_ascend(at):
-    with pytest.raises(ValueError, match="at of PiecewiseConstant must be finite numbers in ascending order, got"):
+    with pytest.raises(ValueError, match="at of PiecewiseConstant must be finite numbers that ascend strictly, got"):
         PiecewiseConstant(axis=0, at=at)
+    with pytest.raises(ValueError, match="gaps of PiecewiseConstant must be 2 numbers >= 0, one per cut, got"):
+        PiecewiseConstant(axis=0, at=[1.0, 2.0], gaps=[0.1])
     with pytest.raises(ValueError, match="PiecewiseConstant cuts input 2, so X must have more columns than that"):
         PiecewiseConstant(axis=2).gram(inputs())
 

@@ -167,13 +167,15 @@ def _show_experts(facts: dict[str, Any], letters: dict[str, str], n_experts: int
 def _show_jumps(facts: dict[str, Any]) -> None:
     """Along which inputs the function jumps, and where, as experts that count say it."""
     from spngp.cli.terminal import print_line, shortened
+    from spngp.plotting.settings import digits_apart
 
-    found: dict[int, set[str]] = {}
+    found: dict[int, dict[str, list[float]]] = {}  # by input and kernel
     for expert in facts["experts"]:
         for jumps in expert["jumps"] if expert["weight"] >= _COUNTS else ():
-            found.setdefault(jumps["input"], set()).update(f"{cut:.3g}" for cut in jumps["at"])
-    for i, places in sorted(found.items()):
-        at = shortened(sorted(places, key=float), _JUMPS)
+            found.setdefault(jumps["input"], {}).setdefault(expert["kernel"], []).extend(jumps["at"])
+    for i, of_kernels in sorted(found.items()):
+        cuts = max((sorted(set(said)) for said in of_kernels.values()), key=lambda said: len(said))
+        at = shortened([f"{cut:.{digits_apart(cuts)}g}" for cut in cuts], _JUMPS)
         print_line(f"The function jumps along {facts['inputs'][i]} at {at}.", wrap=True)
 
 

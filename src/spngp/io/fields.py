@@ -27,7 +27,7 @@ _KERNEL_STRUCTURE: dict[str, dict[str, Any]] = {
     "Polynomial": {"degree": int},
     "RandomSlopes": {"levels": tuple[int, ...]},
     "Step": {"axis": int, "at": float},
-    "PiecewiseConstant": {"axis": int, "at": tuple[float, ...]},
+    "PiecewiseConstant": {"axis": int, "at": tuple[float, ...], "gaps": tuple[float, ...]},
     "KernelSum": {"parts": tuple[Kernel, ...]},
     "KernelProduct": {"parts": tuple[Kernel, ...]},
 }

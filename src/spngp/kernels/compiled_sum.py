@@ -59,6 +59,10 @@ class CompiledSum(NamedTuple):
     levels: tuple[tuple[int, ...], ...]
     cut: tuple[PiecewiseConstant, ...]
 
+    def fits(self, X: Array) -> bool:
+        """Whether no row lies in a gap of a part that is constant between cuts."""
+        return all(bool((cells == np.rint(cells)).all()) for cells in (part.cells(X) for part in self.cut))
+
     def inputs(self, X: Array) -> Array:
         """Rows as the library takes them: near zero, with the further inputs."""
         near = X - centre(X)

@@ -13,7 +13,7 @@ def shifted(kernel: Kernel, input_means: Array) -> Kernel:
     if isinstance(kernel, Step):
         return kernel.moved(kernel.axis, kernel.at + float(input_means[kernel.axis]))
     if isinstance(kernel, PiecewiseConstant):
-        return kernel.moved(cut + float(input_means[kernel.axis]) for cut in kernel.at)
+        return kernel.moved((cut + float(input_means[kernel.axis]) for cut in kernel.at), kernel.gaps)
     if isinstance(kernel, Combination):
         parts = [shifted(part, input_means) for part in kernel.parts]
         return kernel if all(a is b for a, b in zip(parts, kernel.parts, strict=True)) else type(kernel)(parts)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -33,7 +32,9 @@ _MOST_ROWS = 6000  # for dynamic programming, whose time grows with their square
 _FINE, _FINER = 0.25, 4.0  # length-scale of a part that may follow jumps, and how many times shorter than all others
 _LONG = 3.0  # length-scale along an input that levels follow
 _MOST_CUTS = 64  # more are no jumps, but a function that is rough everywhere
-_LARGEST_RESIDUAL = 3.0  # standard deviations of the noise; larger ones count no more than this
+_FEWEST = 5  # rows of a cell: a few gross errors side by side are no level
+_LARGEST_RESIDUAL = 3.0  # typical residuals beyond all levels; what is farther off counts no more than this
+_WITHIN = 1.0 - 1e-6  # of the distance between two rows: a gap between them, without either
 
 
 def with_jumps(learnt: ExactGP, findings: Sequence[Finding], blocks: Sequence[Block]) -> ExactGP | None:
@@ -100,6 +101,23 @@ def placed_anew(gp: ExactGP, blocks: Sequence[Block]) -> ExactGP:
     return gp
 
 
+def with_gaps(gp: ExactGP, blocks: Sequence[Block]) -> ExactGP:
+    """The cuts of levels in the middle between the rows beside them, with the gap between these rows.
+
+    Rows say nothing about where in it the jump is.
+    """
+    parts = parts_of(gp)
+    for i, part in enumerate(parts):
+        if isinstance(part, PiecewiseConstant):
+            values = np.unique(np.concatenate([block.X[:, part.axis] for block in blocks]))
+            ends = np.unique(np.searchsorted(values, part.at, side="right"))
+            ends = ends[(ends > 0) & (ends < values.size)]
+            if ends.size:
+                widths = _WITHIN * (values[ends] - values[ends - 1])
+                parts[i] = part.moved([_between(values, end) for end in ends], widths)
+    return of_parts(gp, parts)
+
+
 def worth(gp: ExactGP, blocks: Sequence[Block]) -> float:
     """Log evidence less what cuts cost, since rows chose them: each the log of the number of rows it may be between."""
     n_cuts = sum(len(part.at) for part in levels_between_cuts(gp))
@@ -121,14 +139,16 @@ def levels_along(gp: ExactGP, blocks: Sequence[Block], axis: int) -> tuple[Array
     for block in blocks:
         given = block.given_to(gp)
         rows = given.rows_seen_once
+        if not rows.size:
+            continue
         left, _ = leave_one_out(given, rows)
-        limit = _LARGEST_RESIDUAL * math.sqrt(float(np.mean(np.square(left)))) if rows.size else 0.0
-        left = np.clip(left, -limit, limit)
-        for part in own:
-            left = left + mean_of_part(given, part, rows)
+        levels = sum((mean_of_part(given, part, rows) for part in own), np.zeros(rows.size))
+        # without levels residuals hold the jumps; with them, a row on the wrong side of a cut is off by one of them
+        typical = 1.4826 * np.median(np.abs(left)) if own else np.sqrt(np.mean(left**2))
+        beyond = _LARGEST_RESIDUAL * float(typical)
         values.append(given.rows_seen[0][rows, axis])
-        residuals.append(left)
-    return np.concatenate(values), np.concatenate(residuals)
+        residuals.append(np.clip(left + levels, levels.min() - beyond, levels.max() + beyond))
+    return np.concatenate([*values, np.empty(0)]), np.concatenate([*residuals, np.empty(0)])
 
 
 def best_cuts(values: Array, residuals: Array) -> tuple[float, ...]:
@@ -159,7 +179,7 @@ def best_cuts(values: Array, residuals: Array) -> tuple[float, ...]:
         n, total = counts[end] - counts[:end], sums[end] - sums[:end]
         stretched = noise + n * spread
         gained = 0.5 * (spread / noise * total * total / stretched - np.log(stretched / noise))
-        gained += best[:end] - cost
+        gained += np.where(n >= _FEWEST, best[:end] - cost, -np.inf)
         before[end] = int(np.argmax(gained))
         best[end] = gained[before[end]]
     found: list[float] = []
@@ -182,16 +202,16 @@ def moved_cuts(values: Array, residuals: Array, at: Sequence[float]) -> tuple[fl
     """
     order = np.argsort(values, kind="stable")
     values, residuals = values[order], residuals[order]
-    starts = np.concatenate([[0], np.searchsorted(values, at, side="right"), [values.size]])
-    levels = [residuals[low:high].mean() if low < high else np.nan for low, high in pairwise(starts)]
-    found = []
-    for i, cut in enumerate(at):
-        low, high = (starts[i] + starts[i + 1]) // 2, (starts[i + 1] + starts[i + 2]) // 2
-        ends = np.arange(max(low, 1), high)
+    starts = [0, *np.searchsorted(values, at, side="right").tolist(), values.size]
+    found: list[float] = []
+    for cut, first, here, last in zip(at, starts, starts[1:], starts[2:], strict=False):
+        ends = np.arange(max((first + here) // 2, first + 1), min((here + last) // 2 + 1, last))
         ends = ends[values[ends - 1] < values[ends]]
-        costs = (residuals[low:high] - levels[i]) ** 2 - (residuals[low:high] - levels[i + 1]) ** 2
-        below = np.append(0.0, np.cumsum(costs))[ends - low]
-        found.append(_between(values, ends[np.argmin(below)]) if ends.size and np.isfinite(below).all() else cut)
+        if ends.size and first < here < last:
+            costs = (residuals - residuals[first:here].mean()) ** 2 - (residuals - residuals[here:last].mean()) ** 2
+            cut = _between(values, ends[np.argmin(np.cumsum(costs)[ends - 1])])
+        if not found or cut > found[-1]:
+            found.append(cut)
     return tuple(found)
 
 

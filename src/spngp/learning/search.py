@@ -21,7 +21,7 @@ from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence, GaussianPrior
 from spngp.learning.extending import extended, with_jumps_instead
-from spngp.learning.jumps import fine_parts, levels_between_cuts, placed_anew, worth
+from spngp.learning.jumps import fine_parts, levels_between_cuts, placed_anew, with_gaps, worth
 from spngp.learning.plan import Plan
 from spngp.learning.structure_left import Finding, structure_left
 from spngp.learning.tied_evidence import climb_tied, evidence, fit_tied, tied_prior
@@ -163,17 +163,20 @@ def in_sight(known: Alternatives) -> Alternatives:
     return replace(known, gps=[shortened(start, gp) for start, gp in zip(known.starts, known.gps, strict=True)])
 
 
-def with_jumps_placed(known: Alternatives, blocks: Sequence[Block], n_jobs: int | None) -> Alternatives:
-    """The same, with the cuts of levels where these rows show them, if they then are likelier."""
+def with_jumps_placed(
+    known: Alternatives, blocks: Sequence[Block], n_jobs: int | None, at_last: bool = False
+) -> Alternatives:
+    """The same, with the cuts of levels where these rows show them, if they then are likelier; at last with gaps."""
 
-    def placed(gp: ExactGP) -> ExactGP:
+    def with_cuts(gp: ExactGP) -> ExactGP:
         if not levels_between_cuts(gp):
             return gp
         moved = placed_anew(gp, blocks)
         before, after = (worth(one, blocks) for one in (gp, moved))
-        return moved if after > before else gp
+        placed = moved if after > before else gp
+        return with_gaps(placed, blocks) if at_last else placed
 
-    return replace(known, gps=map_leaves(placed, known.gps, n_jobs))
+    return replace(known, gps=map_leaves(with_cuts, known.gps, n_jobs))
 
 
 def search(

@@ -20,6 +20,7 @@ from spngp._support.types import Array, Indices, Mask
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block, Convergence
 from spngp.learning.blocks import at_most, blocks_of
+from spngp.learning.jumps import levels_between_cuts
 from spngp.learning.plan import Plan
 from spngp.learning.search import (
     Alternatives,
@@ -168,7 +169,7 @@ def learn_tied(
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads, weights)
         regions = plan.strategy(scales).regions(X, rng)
-    if plan.searches and not regions.is_leaf:
+    if plan.searches and plan.hyperparameters != "fixed":
         known = _placed_by_most(known, X, Y, plan, regions)
     warn_of_structure([finding for k in sorted(left) for finding in left[k]], plan.input_names)
     return _tied(known, regions, scales, sampled, found_errors)
@@ -180,8 +181,13 @@ def _placed_by_most(
     """The same with the cuts of jumps where all rows show them, or those of evenly spaced leaf regions."""
     leaves = leaf_regions(regions)
     some = [region.rows for region in leaves[:: -(-regions.rows.size // _MOST_PLACED)]]
-    blocks = [blocks_of(some, X, Y[:, k], plan.variances_of(k)) for k in range(len(known))]
-    return [with_jumps_placed(own, of_output, plan.n_jobs) for own, of_output in zip(known, blocks, strict=True)]
+    placed = []
+    for k, own in enumerate(known):
+        if any(map(levels_between_cuts, own.gps)):
+            blocks = _sound(k, blocks_of(some, X, Y[:, k], plan.variances_of(k)), plan, regions)
+            own = with_jumps_placed(own, blocks, plan.n_jobs, at_last=True)
+        placed.append(own)
+    return placed
 
 
 def _tied(

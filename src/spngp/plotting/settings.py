@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -197,11 +198,17 @@ def _jumps(records: Sequence[dict[str, Any]], shares: Array, inputs: Sequence[st
         share = sum(float(share) for found, share in zip(of_input, shares, strict=True) if found)
         if share >= _STEP_TOLD:
             cuts = max(((float(w), found[0]) for found, w in zip(of_input, shares, strict=True) if found))[1]
-            some = [place(i, cut, 3) for cut in cuts[:_JUMPS]]
+            digits = digits_apart(cuts)
+            some = [place(i, cut, digits) for cut in cuts[:_JUMPS]]
             more = f" and {len(cuts) - _JUMPS} more" if len(cuts) > _JUMPS else ""
             certain = "" if share >= 1.0 - _TOLD else f"{100 * share:.0f} % for "
             told.append(f"{certain}jumps along {inputs[i]} at {', '.join(some)}{more}")
     return told
+
+
+def digits_apart(values: Sequence[float]) -> int:
+    """So many that ascending values differ."""
+    return max((_digits(Range(low, low, high)) for low, high in itertools.pairwise(values)), default=3)
 
 
 def _digits(found: Range) -> int:
