@@ -171,6 +171,7 @@ def test_parts_that_are_fine_along_one_input_are_told():
     assert fine_parts(with_wave()) == [(1, 2)]
     coarse = [SquaredExponential([0.3, 9.0]), SquaredExponential([0.1, 0.3]), SquaredExponential(0.1), Matern(0.5, 0.2)]
     assert fine_parts(ExactGP(sum(coarse[1:], coarse[0]))) == []
+    assert fine_parts(ExactGP(SquaredExponential([0.1]) + Matern(0.5, [0.3]))) == [(0, 0)]  # of a single input
     levels = SquaredExponential([0.1, 9.0], levels=(3, 0)) + SquaredExponential([9.0, 0.1], levels=(3, 0))
     assert fine_parts(ExactGP(levels)) == [(1, 1)]
 

@@ -61,10 +61,9 @@ def fine_parts(gp: ExactGP) -> list[tuple[int, int]]:
     """Parts of a kernel that are fine along a single input, a number: the place of each and the input."""
     coded, found = levels_of(gp), []
     for index, part in enumerate(parts_of(gp)):
-        scales = np.atleast_1d(part.length_scale) if isinstance(part, Stationary) else np.empty(0)
-        if scales.size > 1:
-            order = np.argsort(scales, kind="stable")
-            finest, next_finest = scales[order[:2]]
+        if isinstance(part, Stationary) and np.ndim(part.length_scale):
+            order = np.argsort(part.length_scale, kind="stable")
+            finest, next_finest = [*np.sort(part.length_scale), math.inf][:2]
             if finest < min(_FINE, next_finest / _FINER) and not (coded and coded[order[0]]):
                 found.append((index, int(order[0])))
     return found
