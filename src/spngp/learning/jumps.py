@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out, mean_of_part
@@ -136,7 +137,10 @@ def levels_along(gp: ExactGP, blocks: Sequence[Block], axis: int) -> tuple[Array
     own = [part for part in levels_between_cuts(gp) if part.axis == axis]
     values, residuals = [], []
     for block in blocks:
-        given = block.given_to(gp)
+        try:
+            given = block.given_to(gp)
+        except NotPositiveDefiniteError:  # on rows that the GP was not learnt from
+            continue
         rows = given.rows_seen_once
         if not rows.size:
             continue
