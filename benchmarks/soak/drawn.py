@@ -10,6 +10,7 @@ from spngp.kernels import (
     Linear,
     Matern,
     Periodic,
+    PiecewiseConstant,
     Polynomial,
     RandomSlopes,
     RationalQuadratic,
@@ -30,6 +31,7 @@ KERNELS = (
     "Linear",
     "Polynomial",
     "RandomSlopes",
+    "PiecewiseConstant",
     "Constant",
 )
 
@@ -59,6 +61,10 @@ def simple_kernel(rng: Generator, d: int, name: str | None = None) -> Kernel:
         return Polynomial(int(rng.integers(1, 4)), positive(rng) * float(rng.integers(2)), variance)
     if name == "RandomSlopes":
         return RandomSlopes(scales, variance)
+    if name == "PiecewiseConstant":
+        at = np.unique(rng.standard_normal(int(rng.integers(1, 5))))
+        widths = 0.5 * np.min(np.diff(at), initial=1.0) * rng.random(at.size) if rng.random() < 0.5 else ()
+        return PiecewiseConstant(int(rng.integers(d)), at.tolist(), variance, widths)
     return Constant(variance)
 
 

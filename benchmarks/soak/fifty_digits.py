@@ -57,6 +57,9 @@ def covariance(k: Any, values: dict[str, Any], a: Numbers, b: Numbers) -> Any:
     if kind == "Polynomial":
         inner = mpmath.fdot(a, b) + values["offset"]
         return values["variance"] * inner**k.degree
+    if kind == "PiecewiseConstant":
+        places = [cuts_below(k, x[k.axis]) for x in (a, b)]
+        return values["variance"] * max(mpf(0), 1 - abs(places[0] - places[1]))
     scales = per_input(values, "length_scale", d)
     if kind == "Periodic":
         periods = per_input(values, "period", d)
@@ -74,6 +77,16 @@ def covariance(k: Any, values: dict[str, Any], a: Numbers, b: Numbers) -> Any:
     nu = k.nu
     r = mpmath.sqrt(2 * mpf(nu) * u)
     return values["variance"] * {0.5: mpf(1), 1.5: 1 + r, 2.5: 1 + r + r**2 / 3}[nu] * mpmath.exp(-r)
+
+
+def cuts_below(k: Any, x: Any) -> Any:
+    """How many cuts are below x, and in a gap how far across it x is."""
+    found = mpf(0)
+    for i, cut in enumerate(k.at):
+        width = mpf(k.gaps[i]) if k.gaps else mpf(0)
+        across = (x - mpf(cut)) / width + mpf(1) / 2 if width else mpf(int(x > cut))
+        found += min(mpf(1), max(mpf(0), across))
+    return found
 
 
 def cholesky(C: Rows) -> Rows:

@@ -10,7 +10,16 @@ import numpy as np
 
 from spngp import GPRegressor, SPNGPRegressor
 from spngp.committees import RobustBayesianCommitteeMachine
-from spngp.kernels import Constant, Linear, Matern, Parameter, Periodic, Polynomial, RationalQuadratic
+from spngp.kernels import (
+    Constant,
+    Linear,
+    Matern,
+    Parameter,
+    Periodic,
+    PiecewiseConstant,
+    Polynomial,
+    RationalQuadratic,
+)
 from spngp.structure import Compact
 from spngp.tables.schema import TableSchema
 
@@ -56,7 +65,7 @@ def _streamed() -> Any:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "two outputs": lambda: SPNGPRegressor(
-        [Matern(2.5, [0.5, 2.0]), Linear(bias_variance=0.5) + Constant(2.0)],
+        [Matern(2.5, [0.5, 2.0]), Linear(bias_variance=0.5) + Constant(2.0) + PiecewiseConstant(0, [0.1], gaps=[0.05])],
         max_leaf_size=8,
         hyperparameters="fixed",
         random_state=np.random.default_rng(5),
