@@ -15,7 +15,8 @@ from soak import Effort, Table
 from soak.cases import each
 from soak.drawn import Generator, network, rows
 from spngp import SPNGPRegressor
-from spngp.kernels import Kernel, Polynomial
+from spngp.kernels import Kernel, PiecewiseConstant, Polynomial
+from spngp.kernels.base import Combination
 from spngp.network import Leaf, Node, Product, Split, Sum
 from spngp.predictive import GaussianMixture
 
@@ -213,7 +214,15 @@ def renaming(case: Case) -> float:
             if identity.input is not None:
                 moved = type(identity)(identity.role, int(at[identity.input]), identity.part)
                 theta[place[moved]] = k.theta[i]
-        return k.with_theta(theta)
+        return elsewhere(k.with_theta(theta))
+
+    def elsewhere(k: Kernel) -> Kernel:
+        """With cuts along the input that has moved."""
+        if isinstance(k, Combination):
+            return type(k)([elsewhere(part) for part in k.parts])
+        if isinstance(k, PiecewiseConstant):
+            return PiecewiseConstant(int(at[k.axis]), k.at, k.variance, k.gaps)
+        return k
 
     other = rebuilt(
         case.root, renamed, lambda noise: noise, lambda axis, cut: (int(at[axis]), cut), lambda output: int(of[output])
