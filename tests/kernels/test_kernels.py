@@ -30,7 +30,7 @@ from spngp.kernels import (
     Step,
     from_sklearn,
 )
-from spngp.kernels.shifting import shifted
+from spngp.kernels.located import shifted
 
 pytestmark = pytest.mark.usefixtures("formulas")
 

@@ -13,7 +13,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Matern, Parameter, PiecewiseConstant, SquaredExponential
-from spngp.learning import extending, jumps, search
+from spngp.learning import extending, jumps, search, tied
 from spngp.learning.extending import with_jumps_instead
 from spngp.learning.jumps import (
     best_cuts,
@@ -279,6 +279,27 @@ def test_gross_errors_become_no_levels():
     assert nlpd < nlpd_without
 
 
+def test_cuts_are_placed_at_last_by_all_rows_but_those_that_look_like_errors(monkeypatch):
+    X, y, _ = square_wave(1500, 9)
+    sound, at_last = [], []
+
+    def without_some(*given):
+        sound.append([block.only(np.arange(3, block.y.size)) for block in given[1]])
+        return sound[-1]
+
+    def placed(known, blocks, n_jobs, **given):
+        if given.get("at_last"):
+            at_last.append(blocks)
+        return search.with_jumps_placed(known, blocks, n_jobs, **given)
+
+    monkeypatch.setattr(tied, "_sound", without_some)
+    monkeypatch.setattr(tied, "with_jumps_placed", placed)
+    SPNGPRegressor(max_leaf_size=300, random_state=0).fit(X, y)
+    (blocks,) = at_last
+    assert blocks is sound[-1]
+    assert sum(block.y.size + 3 for block in blocks) == 1500
+
+
 def test_a_fit_sees_jumps_and_tells_where_they_are(jumping):
     model, X, _, function = jumping
     assert np.sqrt(np.mean((model.predict(X) - function) ** 2)) < 0.09  # a Matern-1/2 along the wave: .14
@@ -295,8 +316,12 @@ def test_a_model_with_jumps_is_saved_and_updated(jumping, tmp_path):
     model.save(path)
     same = spngp.load(path)
     np.testing.assert_array_equal(same.predict(X[:50]), model.predict(X[:50]))
-    same.partial_fit(X[:20] + 0.01, y[:20])
-    assert np.isfinite(same.predict(X[:50], return_std=True)).all()
+    before = same.predict(X[:50], return_std=True)
+    same.forget(rows=[7, 11])
+    assert np.abs(np.subtract(same.predict(X[:50], return_std=True), before)).max() > 1e-4
+    same.partial_fit(X[[7, 11]], y[[7, 11]])
+    assert not same.events_  # regions are as they were
+    np.testing.assert_allclose(same.predict(X[:50], return_std=True), before, rtol=1e-7, atol=1e-7)
 
 
 def test_a_sine_is_no_square_wave():

@@ -24,7 +24,7 @@ from spngp._support.threads import map_leaves
 from spngp.gp.evidence import CompiledEvidence, Evidence, evidence_of
 from spngp.kernels import Constant, Linear, Matern, Parameter, PiecewiseConstant, RationalQuadratic, SquaredExponential
 from spngp.kernels.compiled_sum import covariances_with_few
-from spngp.kernels.shifting import shifted
+from spngp.kernels.located import shifted
 
 needs_library = pytest.mark.skipif(_compiled.library is None, reason="there is no compiled library")
 

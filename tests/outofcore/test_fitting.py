@@ -51,6 +51,19 @@ def test_cuts_where_noise_changes_are_those_of_the_fit_in_memory(tmp_path, n_err
     assert len(memory.outliers_) >= n_errors // 2
 
 
+def test_jumps_are_those_of_the_fit_in_memory(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1.0, 1.0, (2500, 3))
+    wave = np.where(X[:, 2] > 0, np.sign(np.sin(9.0 * X[:, 2])), 0.0)
+    y = np.sin(4.0 * X[:, 0]) * np.cos(2.0 * X[:, 1]) + wave + 0.2 * rng.standard_normal(2500)
+    rows = pa.table({**{f"x{j}": X[:, j] for j in range(3)}, "y0": y})
+    out = in_shards(rows, tmp_path, model(max_leaf_size=180))
+    inputs = rows.select(names(rows, "x"))
+    memory = model(max_leaf_size=180).fit(inputs, y)
+    same(out, memory, inputs.slice(0, 300))
+    assert any(record["jumps"] for record in memory.regions_)
+
+
 def test_equals_a_fit_in_memory_with_the_same_structure(tmp_path):
     rows = table(2400, outputs=2, outliers=40)
     y = np.column_stack([rows["y0"], rows["y1"]])

@@ -12,8 +12,8 @@ from spngp._support.threads import map_leaves, one_blas_thread
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.estimators.completion import cut_categories
-from spngp.kernels import Kernel, PiecewiseConstant
-from spngp.kernels.step import steps_of
+from spngp.kernels import Kernel, PiecewiseConstant, Step
+from spngp.kernels.located import of_kind
 from spngp.learning import Learnt
 from spngp.learning.sharded import Group, Sharded
 from spngp.learning.upkeep import Event
@@ -163,7 +163,7 @@ def region_records(
                 "kernel": leaf.label,
                 "parameters": dict(zip(table.names, table.values.tolist(), strict=True)),
                 "identities": [asdict(identity) for identity in table.identities],
-                "steps": [{"input": step.axis, "at": step.at} for step in steps_of(leaf.kernel)],
+                "steps": [{"input": step.axis, "at": step.at} for step in of_kind(leaf.kernel, Step)],
                 "jumps": _jumps_of(leaf.kernel, low, high),
                 "noise_std": noise_std(leaf, shapes),
                 "noise_varies": leaf.gp.noise_profile is not None,
@@ -176,7 +176,7 @@ def region_records(
 
 def _jumps_of(kernel: Kernel, low: Array, high: Array) -> list[dict[str, Any]]:
     """Inputs along which a kernel is constant between cuts, and its cuts in a box."""
-    found = [part for part in getattr(kernel, "parts", (kernel,)) if isinstance(part, PiecewiseConstant)]
+    found = of_kind(kernel, PiecewiseConstant)
     inside = [[cut for cut in part.at if low[part.axis] < cut < high[part.axis]] for part in found]
     return [{"input": part.axis, "at": cuts} for part, cuts in zip(found, inside, strict=True) if cuts]
 

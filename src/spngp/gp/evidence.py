@@ -132,9 +132,9 @@ class CompiledEvidence:
     def of(kernel: Kernel, X: Array, y: Array, profile: NoiseProfile | None = None) -> CompiledEvidence | None:
         """None if there is no library, or if it does not know the kernel."""
         parts = compiled_sum(kernel, X.shape[1])
-        return (
-            None if parts is None or y.size < 2 or not parts.fits(X) else CompiledEvidence(kernel, parts, X, y, profile)
-        )
+        if parts is None or y.size < 2 or not parts.fits(X):
+            return None
+        return CompiledEvidence(kernel, parts, X, y, profile)
 
     def __init__(
         self, kernel: Kernel, parts: CompiledSum, X: Array, y: Array, profile: NoiseProfile | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from spngp._linalg.square import PackedGram, Square
 from spngp._support.checks import as_count
 from spngp._support.types import Array
-from spngp.kernels.base import Combination, Kernel
+from spngp.kernels.base import Kernel
 
 
 class Step(Kernel):
@@ -107,10 +107,3 @@ class StepEvaluation:
     def pullback(self, g_pairs: Array, g_diagonal: Array) -> Array:
         """Gradient by the log variance."""
         return np.array([g_pairs @ self._gram.pairs + g_diagonal @ self._gram.diagonal])
-
-
-def steps_of(kernel: Kernel) -> list[Step]:
-    """The steps among the parts of a kernel."""
-    if isinstance(kernel, Step):
-        return [kernel]
-    return [step for part in kernel.parts for step in steps_of(part)] if isinstance(kernel, Combination) else []

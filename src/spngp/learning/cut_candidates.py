@@ -80,7 +80,7 @@ def _alternative_cuts(X: Array, sizes: Array) -> Region:
     rows = np.arange(X.shape[0])
 
     def region(box: Box, rows: Indices, widths: Sequence[int]) -> Region:
-        cuts = [cut for _, cut in promising(X[rows], sizes[rows])][: widths[0]] if widths else []
+        cuts = promising(X[rows], sizes[rows])[: widths[0]] if widths else []
         partitions = []
         for cut in cuts:
             below = X[rows, cut.axis] <= cut.at[0]
@@ -94,8 +94,8 @@ def _alternative_cuts(X: Array, sizes: Array) -> Region:
 
 def promising(
     X: Array, sizes: Array, least_gain: float = _LEAST_FIRST_GAIN, fewest: int = _FEWEST_PER_PART
-) -> list[tuple[float, Cut]]:
-    """The best cut along each input that gains enough, with its gain, those that gain most first."""
+) -> list[Cut]:
+    """The best cut along each input that gains enough, those that gain most first."""
     found = []
     for axis in range(X.shape[1]):
         order = np.argsort(X[:, axis], kind="stable")
@@ -103,7 +103,7 @@ def promising(
         cut = best_cut(values, sizes[order], fewest)
         if cut is not None and cut[0] >= least_gain:
             found.append((cut[0], Cut(axis, (_between(values[cut[1] - 1], values[cut[1]]),))))
-    return sorted(found, key=lambda item: -item[0])
+    return [cut for _, cut in sorted(found, key=lambda item: -item[0])]
 
 
 def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
@@ -129,7 +129,7 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
     for box, depth in boxes:  # grows while it is walked
         inside = box.contains(X[rows])
         least = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum())
-        found = [cut for _, cut in promising(X[rows[inside]], sizes[inside], least)]
+        found = promising(X[rows[inside]], sizes[inside], least)
         if X.shape[1] == 1 and plan.variances is None and found:
             found = [_to_the_row(found[0], tied, X[box.contains(X)], Y[box.contains(X)])]
         # the best one; or else the best between levels, such as missing and present, which may be of few rows

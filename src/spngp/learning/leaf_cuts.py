@@ -81,7 +81,7 @@ def _cut(region: Region, tied: Tied, X: Array, Y: Array, plan: Plan, gain: float
     def part(box: Box, inside: Indices, depth: int) -> Region:
         least = max(_LEAST_GAIN, gain * inside.size)
         cuts = promising(X[rows[inside]], sizes[inside], least, _FEWEST) if depth < _DEEPEST else []
-        found = [cut for _, cut in cuts if leaves_enough(cut, inside)]
+        found = [cut for cut in cuts if leaves_enough(cut, inside)]
         if not found:
             return Region(box, rows[inside])
         cut = found[0]

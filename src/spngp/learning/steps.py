@@ -22,7 +22,7 @@ from spngp._support.types import Array, Indices
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Block
 from spngp.kernels import KernelSum, Parameter, Step
-from spngp.kernels.step import steps_of
+from spngp.kernels.located import of_kind
 from spngp.learning.defaults import VARIANCE_BOUNDS
 
 _FEWEST_ROWS = 3  # on either side of a cut
@@ -80,7 +80,7 @@ def with_step(gp: ExactGP, axis: int, at: float) -> ExactGP:
 
 def step_in(gp: ExactGP) -> Step:
     """The step of a kernel that has one."""
-    return steps_of(gp.kernel)[0]
+    return of_kind(gp.kernel, Step)[0]
 
 
 def moved(gp: ExactGP, axis: int, at: float) -> ExactGP:
@@ -96,7 +96,7 @@ def cuts_of(gp: ExactGP, block: Block, inputs: Sequence[int], variance: float = 
     The GP's parameters stay as they are, and its own step is left out. None if there is nothing to cut, or if the
     covariance has no inverse.
     """
-    if steps_of(gp.kernel):
+    if of_kind(gp.kernel, Step):
         assert isinstance(gp.kernel, KernelSum)
         variance = step_in(gp).variance
         gp = gp.with_kernel(KernelSum([part for part in gp.kernel.parts if not isinstance(part, Step)]))

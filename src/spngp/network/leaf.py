@@ -12,7 +12,7 @@ from spngp._support.wording import counted
 from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import Kernel, Parameter
-from spngp.kernels.shifting import shifted
+from spngp.kernels.located import shifted
 from spngp.network.node import Node
 from spngp.network.units import Units
 from spngp.noise import GAUSSIAN, NoiseShape

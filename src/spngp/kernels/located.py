@@ -1,11 +1,22 @@
-"""Kernels of shifted rows: those that know where something is move with the rows."""
+"""Kernels that know where something is: steps and cuts. Finding them among the parts of a kernel, and moving them."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 from spngp._support.types import Array
 from spngp.kernels.base import Combination, Kernel
 from spngp.kernels.piecewise_constant import PiecewiseConstant
 from spngp.kernels.step import Step
+
+Located = TypeVar("Located", Step, PiecewiseConstant)
+
+
+def of_kind(kernel: Kernel, kind: type[Located]) -> list[Located]:
+    """The kernels of this kind among the parts of a kernel, and of the parts of these."""
+    if isinstance(kernel, kind):
+        return [kernel]
+    return [found for part in kernel.parts for found in of_kind(part, kind)] if isinstance(kernel, Combination) else []
 
 
 def shifted(kernel: Kernel, input_means: Array) -> Kernel:
