@@ -16,6 +16,7 @@ from spngp.learning.cutting import cut_by_noise
 from spngp.learning.experts import Curvatures, curvatures_of, is_free
 from spngp.learning.plan import Plan
 from spngp.learning.setting_aside import trusted_outputs
+from spngp.learning.sight import share_worth_seeing
 from spngp.learning.tied import Tied, learn_tied
 from spngp.structure import leaf_regions
 from spngp.structure.regions import Cut
@@ -69,4 +70,6 @@ def lay_ground(
         if first:  # regions find errors by themselves: those that are learnt from now on
             trusted = trusted_in([region.rows for region in leaf_regions(tied.regions)], tied)
             learnt_from = sound if trusted is None else trusted
+    if not is_free(tied.regions, plan):
+        final = replace(final, sight=share_worth_seeing(tied, W, learnt_from, final))
     return Ground(final, tied, curvatures_of(tied, W, learnt_from, final, rng), first, trusted)

@@ -18,7 +18,7 @@ from spngp.network import Leaf, Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
 
-_ROWS_IN_ALL = 12_000  # of all experts that the shape of an output's noise is learnt from, about
+_ROWS_IN_ALL = 8_000  # of all experts that the shape of an output's noise is learnt from, about
 _LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, as a share of the most probable one's
 _ROWS = 2000  # rows of each expert, at most
 
@@ -188,9 +188,19 @@ def _densities(held_out: Array, factors: Array) -> Array:
 
 def _log_likelihood(held_out: Array, shares: Array, factors: Array) -> float:
     """Log density of all residuals under the mixture, without a constant."""
+    return float(held_out[3] @ _log_densities(held_out, shares, factors))
+
+
+def _log_densities(held_out: Array, shares: Array, factors: Array) -> Array:
+    """The same of each residual, as one whole row."""
     variances = _variances(held_out, factors)
     parts = np.log(np.maximum(shares, np.finfo(float).tiny)) - 0.5 * np.log(variances)
-    return float(held_out[3] @ logsumexp(parts - 0.5 * held_out[0][:, np.newaxis] ** 2 / variances, axis=1))
+    return np.asarray(logsumexp(parts - 0.5 * held_out[0][:, np.newaxis] ** 2 / variances, axis=1))
+
+
+def log_densities(held_out: Array, shape: NoiseShape) -> Array:
+    """Log density of each residual, given as in :func:`learn_noise_shape`, without a constant."""
+    return _log_densities(held_out, np.array(shape.weights), np.array(shape.factors))
 
 
 def _variances(held_out: Array, factors: Array) -> Array:

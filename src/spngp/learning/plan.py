@@ -105,6 +105,8 @@ class Plan(Effort):
     hyperparameters : {"fixed", "tied", "independent", "adaptive"}
     overlap : float or ndarray, optional
         A number: context rows per own row. An array: a margin per input. None for the default overlap.
+    sight : float
+        The share of the default overlap that is used.
     reach : ndarray
         For each output, the distance from zero beyond which it is in doubt before anything is learnt from it.
     block_size : int
@@ -149,6 +151,7 @@ class Plan(Effort):
     chooses_cuts: bool = False
     cuts_leaves: bool = False
     averages: bool = False
+    sight: float = 1.0
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
     variances: KnownVariances | None = None
@@ -160,4 +163,6 @@ class Plan(Effort):
 
     def overlap_of(self, n_rows: int, own_rows: float) -> float | Array:
         """The overlap asked for, or the default for ``n_rows`` rows in leaves of ``own_rows`` each on average."""
-        return default_overlap(n_rows, own_rows, self.block_size) if self.overlap is None else self.overlap
+        if self.overlap is not None:
+            return self.overlap
+        return self.sight * default_overlap(n_rows, own_rows, self.block_size)
