@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--least-weight", type=float, help="of experts that get context rows (0.01)")
     arguments = parser.parse_args(argv)
     if arguments.least_weight is not None:
-        learnt._LEAST_WEIGHT = arguments.least_weight
+        learnt.LEAST_WEIGHT = arguments.least_weight
     validation = regional(40_000, random_state=VALIDATION)
     reporting.print_head(["rows", "overlap", "seen", "fit s", "fit cpu s", "RMSE", "truth", "NLPD"])
     for n in arguments.rows:

@@ -8,7 +8,7 @@ from spngp import SPNGPRegressor
 from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import standardised_residuals
 from spngp.kernels import KernelSum, Matern, SquaredExponential
-from spngp.learning import StructureLeftWarning
+from spngp.learning import StructureLeftWarning, search
 from spngp.learning.blocks import blocks_of
 from spngp.learning.defaults import default_kernels, noise_parameter
 from spngp.learning.parts import parts_of, with_less_noise, with_part, with_rougher_parts, without_part
@@ -16,9 +16,10 @@ from spngp.learning.plan import Effort
 from spngp.learning.search import (
     Alternatives,
     beliefs,
+    evidences_of,
     in_sight,
     without_far_behind,
-    without_unbelieved,
+    without_unneeded,
 )
 from spngp.learning.structure_left import Finding, structure_left, warn_of_structure
 from spngp.learning.tied import metric
@@ -205,16 +206,24 @@ def test_belief_is_the_posterior_weight_averaged_over_regions():
     for rows in regions:
         densities = np.array([np.exp(gp.condition(X[rows], y[rows]).log_evidence) for gp in gps])
         expected.append(densities / densities.sum())
-    np.testing.assert_allclose(beliefs(gps, blocks_of(regions, X, y, None), None), np.mean(expected, axis=0), rtol=1e-9)
+    evidences = evidences_of(gps, blocks_of(regions, X, y, None), None)
+    np.testing.assert_allclose(beliefs(evidences), np.mean(expected, axis=0), rtol=1e-9)
 
 
-def test_kernels_without_belief_are_left_out_but_never_all():
+def test_kernels_that_evidence_does_not_need_are_left_out_but_never_all():
     gps = [ExactGP(SquaredExponential(length), 0.1) for length in (1.0, 2.0, 3.0)]
-    known = Alternatives(gps, gps[::-1], ["a", "b", "c"])
-    kept, weights = without_unbelieved(known, np.array([0.6, 0.005, 0.395]))
+    known, weights = Alternatives(gps, gps[::-1], ["a", "b", "c"]), np.array([0.6, 0.005, 0.395])
+    # the first and the third are needed in a region each, the second nowhere
+    kept, left = without_unneeded(known, weights, np.array([[0.0, -9.0], [-1.0, -1.0], [-9.0, 0.0]]), 6000)
     assert (kept.starts, kept.gps, kept.labels) == ([gps[0], gps[2]], [gps[2], gps[0]], ["a", "c"])
-    assert weights.tolist() == [0.6, 0.395]
-    assert without_unbelieved(known, np.array([0.001, 0.009, 0.002]))[0].labels == ["b"]
+    assert left.tolist() == [0.6, 0.395]
+    # of many rows a few nats are nothing; of two that are the same, one is enough
+    assert without_unneeded(known, weights, np.array([[0.0, -9.0], [-1.0, -1.0], [-9.0, 0.5]]), 90_000)[0].labels == [
+        "c"
+    ]
+    assert without_unneeded(known, weights, np.array([[5.0, 5.0], [-9.0, -9.0], [5.0, 5.0]]), 2000)[0].labels == ["c"]
+    unusable = np.full((3, 2), -search._NONE)
+    assert len(without_unneeded(known, weights, unusable, 2000)[0].labels) == 1
 
 
 def test_a_kernel_far_behind_on_the_subset_is_left_out_and_a_near_one_is_not():
@@ -226,8 +235,8 @@ def test_a_kernel_far_behind_on_the_subset_is_left_out_and_a_near_one_is_not():
     known = Alternatives(gps, gps, ["good", "nearly", "hopeless"])
     blocks = blocks_of([np.arange(80)], X, y, None)
     behind = [evidence(gps[0], blocks) - evidence(gp, blocks) for gp in gps]
-    assert 1.0 < behind[1] < 80.0 < behind[2]  # the second would have no weight here
-    kept, weights = without_far_behind(known, np.array([0.9, 0.0, 0.1]), blocks)
+    assert 1.0 < behind[1] < 0.3 * 80 < behind[2]  # the second would have no weight here
+    kept, weights = without_far_behind(known, np.array([0.9, 0.0, 0.1]), evidences_of(gps, blocks, None), 80)
     assert kept.labels == ["good", "nearly"]
     assert weights.tolist() == [0.9, 0.0]
 

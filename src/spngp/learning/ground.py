@@ -70,6 +70,6 @@ def lay_ground(
         if first:  # regions find errors by themselves: those that are learnt from now on
             trusted = trusted_in([region.rows for region in leaf_regions(tied.regions)], tied)
             learnt_from = sound if trusted is None else trusted
-    if not is_free(tied.regions, plan):
+    if not (is_free(tied.regions, plan) or first or final.cuts_leaves):  # noise that differs is not known yet
         final = replace(final, sight=share_worth_seeing(tied, W, learnt_from, final))
     return Ground(final, tied, curvatures_of(tied, W, learnt_from, final, rng), first, trusted)

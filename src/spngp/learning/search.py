@@ -30,7 +30,7 @@ from spngp.learning.tied_evidence import climb_tied, evidence, fit_tied, tied_pr
 _SHORTER = 0.2  # factor of the length-scales
 _TRIED_ROWS = 250  # rows
 _TRIED_EVALUATIONS = 25  # evaluations of the evidence
-_BELIEVED = 0.01  # posterior weight among kernels, averaged over regions, from which on a kernel is kept
+_NEEDED = 0.0003  # nats of evidence per row that are lost without a kernel, from which on it is kept
 _FAR_BEHIND = 0.3  # nats per row on the first subset, beyond which it is not
 _IN_SIGHT = 2.0  # times its start: the longest length-scale that regions begin with
 _MOST_FINDINGS = 2  # that become further parts at once
@@ -38,6 +38,7 @@ _LEAST_GAIN = 10.0  # nats that further parts must gain, since they have paramet
 _LEAST_GAIN_PER_ROW = 0.01  # nats per row that they must gain
 _LEAST_NOISE = 1.5  # times its lower bound, for residuals to be screened
 _MOST_ROWS = 2000  # that are screened
+_NONE = 1e300  # nats that a covariance that is not positive definite is behind
 
 
 @dataclass(frozen=True)
@@ -131,16 +132,30 @@ def fit(
     return replace(known, gps=map_leaves(climb, list(zip(begin, priors, strict=True)), plan.n_jobs))
 
 
-def without_unbelieved(known: Alternatives, weights: Array) -> tuple[Alternatives, Array]:
-    """Only the kernels with some of the belief, and their weights; others would take time and have no say."""
-    return _only(np.flatnonzero(weights >= min(_BELIEVED, weights.max())), known, weights)
+def without_unneeded(known: Alternatives, weights: Array, evidences: Array, n_rows: int) -> tuple[Alternatives, Array]:
+    """Only the kernels without which evidence would be lost, and their weights; others take time and have no say.
+
+    ``evidences``, (kernels, regions), are their logs, of so many rows together. A sum over equally likely kernels is
+    worth log Σ exp in each region. The kernel without which that loses least goes, as long as it is hardly anything.
+    """
+    kept = np.arange(len(known.gps))
+    while kept.size > 1:
+        worth_of_all = np.logaddexp.reduce(evidences[kept], axis=0).sum()
+        lost = [
+            worth_of_all - np.logaddexp.reduce(np.delete(evidences[kept], i, 0), axis=0).sum() for i in range(kept.size)
+        ]
+        if min(lost) >= _NEEDED * n_rows:
+            break
+        kept = np.delete(kept, int(np.argmin(lost)))
+    return _only(kept, known, weights)
 
 
-def without_far_behind(known: Alternatives, weights: Array, blocks: Sequence[Block]) -> tuple[Alternatives, Array]:
+def without_far_behind(
+    known: Alternatives, weights: Array, evidences: Array, n_rows: int
+) -> tuple[Alternatives, Array]:
     """Only the kernels that are not far behind on these rows, a random subset: dense regions may change the order."""
-    values = np.array([evidence(gp, blocks) for gp in known.gps])
-    least = values.max() - _FAR_BEHIND * sum(block.y.size for block in blocks)
-    return _only(np.flatnonzero(values >= least), known, weights)
+    values = evidences.sum(axis=1)
+    return _only(np.flatnonzero(values >= values.max() - _FAR_BEHIND * n_rows), known, weights)
 
 
 def _only(kept: Indices, known: Alternatives, weights: Array) -> tuple[Alternatives, Array]:
@@ -258,8 +273,12 @@ def _with_shorter_scales(gp: ExactGP) -> ExactGP:
     return gp.with_theta(np.clip(gp.theta + shift, *gp.bounds.T))
 
 
-def beliefs(gps: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None) -> Array:
-    """How much each kernel is believed: its posterior weight among all of them, averaged over the blocks."""
+def evidences_of(gps: Sequence[ExactGP], blocks: Sequence[Block], n_jobs: int | None) -> Array:
+    """Log evidences of kernels in blocks, (kernels, blocks)."""
     found = map_leaves(lambda gp: [evidence(gp, [block]) for block in blocks], gps, n_jobs)
-    values = np.maximum(np.array(found), np.finfo(float).min)  # where no covariance is positive definite, all are equal
-    return np.asarray(softmax(values, axis=0).mean(axis=1))
+    return np.maximum(np.array(found), -_NONE)  # where no covariance is positive definite, all are equal
+
+
+def beliefs(evidences: Array) -> Array:
+    """How much each kernel is believed: its posterior weight among all of them, averaged over the blocks."""
+    return np.asarray(softmax(evidences, axis=0).mean(axis=1))

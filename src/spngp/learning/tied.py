@@ -27,12 +27,13 @@ from spngp.learning.search import (
     SearchEffort,
     beliefs,
     evenly,
+    evidences_of,
     fit,
     in_sight,
     search,
     with_jumps_placed,
     without_far_behind,
-    without_unbelieved,
+    without_unneeded,
 )
 from spngp.learning.setting_aside import without_errors
 from spngp.learning.structure_left import Finding, warn_of_structure
@@ -161,11 +162,12 @@ def learn_tied(
                 judges = blocks if judges is all_blocks else _sound(k, judges, plan, regions)
                 known[k], left[k] = _searched(known[k], blocks, judges, effort, plan, copy.deepcopy(rng))
             if blocks:
-                weights[k] = beliefs(known[k].gps, blocks, plan.n_jobs)
+                evidences, n_rows = evidences_of(known[k].gps, blocks, plan.n_jobs), sum(one.y.size for one in blocks)
+                weights[k] = beliefs(evidences)
                 if plan.searches and i > 0 and not goes_on:  # larger regions are surer than leaf regions will be
-                    known[k], weights[k] = without_unbelieved(known[k], weights[k])
+                    known[k], weights[k] = without_unneeded(known[k], weights[k], evidences, n_rows)
                 elif plan.searches and i == 0 and len(stages) > 1:
-                    known[k], weights[k] = without_far_behind(known[k], weights[k], blocks)
+                    known[k], weights[k] = without_far_behind(known[k], weights[k], evidences, n_rows)
             progress.advance()
         scales = metric([own.gps for own in known], plan.input_spreads, weights)
         regions = plan.strategy(scales).regions(X, rng)
