@@ -7,7 +7,7 @@ import pytest
 
 from spngp import SPNGPRegressor, metrics
 from spngp.estimators.updates import Relearning, living_of
-from spngp.learning import cutting, leaf_cuts
+from spngp.learning import cutting, ground, leaf_cuts
 from spngp.network import Box
 from spngp.structure import leaf_regions
 from spngp.structure.regions import Partition, Region
@@ -38,6 +38,7 @@ def fitted(X, y, **patches):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cutting, "noise_changes_within", patches.get("changes", changes))
+        patch.setattr(ground, "share_worth_seeing", lambda *given: 1.0)
         model = SPNGPRegressor(max_leaf_size=250, random_state=0).fit(X, y)
     return model, asked
 

@@ -217,11 +217,12 @@ def test_kernels_that_evidence_does_not_need_are_left_out_but_never_all():
     kept, left = without_unneeded(known, weights, np.array([[0.0, -9.0], [-1.0, -1.0], [-9.0, 0.0]]), 6000)
     assert (kept.starts, kept.gps, kept.labels) == ([gps[0], gps[2]], [gps[2], gps[0]], ["a", "c"])
     assert left.tolist() == [0.6, 0.395]
-    # of many rows a few nats are nothing; of two that are the same, one is enough
-    assert without_unneeded(known, weights, np.array([[0.0, -9.0], [-1.0, -1.0], [-9.0, 0.5]]), 90_000)[0].labels == [
-        "c"
-    ]
-    assert without_unneeded(known, weights, np.array([[5.0, 5.0], [-9.0, -9.0], [5.0, 5.0]]), 2000)[0].labels == ["c"]
+    # of many rows a few nats are nothing
+    one_each = np.array([[0.0, -9.0], [-1.0, -1.0], [-9.0, 0.5]])
+    assert without_unneeded(known, weights, one_each, 90_000)[0].labels == ["c"]
+    # two that are the same have a factor of two in each region to lose
+    alike = np.array([[5.0, 5.0], [-9.0, -9.0], [5.0, 5.0]])
+    assert [without_unneeded(known, weights, alike, n)[0].labels for n in (2000, 20_000)] == [["a", "c"], ["c"]]
     unusable = np.full((3, 2), -search._NONE)
     assert len(without_unneeded(known, weights, unusable, 2000)[0].labels) == 1
 

@@ -18,7 +18,7 @@ from spngp.network import Leaf, Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
 
-_ROWS_IN_ALL = 8_000  # of all experts that the shape of an output's noise is learnt from, about
+_ROWS_IN_ALL = 12_000  # of all experts that the shape of an output's noise is learnt from, about
 _LEAST_PROBABILITY = 0.05  # posterior probability that each of them has at least, as a share of the most probable one's
 _ROWS = 2000  # rows of each expert, at most
 

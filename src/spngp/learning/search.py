@@ -30,7 +30,7 @@ from spngp.learning.tied_evidence import climb_tied, evidence, fit_tied, tied_pr
 _SHORTER = 0.2  # factor of the length-scales
 _TRIED_ROWS = 250  # rows
 _TRIED_EVALUATIONS = 25  # evaluations of the evidence
-_NEEDED = 0.0003  # nats of evidence per row that are lost without a kernel, from which on it is kept
+_NEEDED = 0.0002  # nats of evidence per row that are lost without a kernel, from which on it is kept
 _FAR_BEHIND = 0.3  # nats per row on the first subset, beyond which it is not
 _IN_SIGHT = 2.0  # times its start: the longest length-scale that regions begin with
 _MOST_FINDINGS = 2  # that become further parts at once
