@@ -38,7 +38,7 @@ def fitted(X, y, **patches):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cutting, "noise_changes_within", patches.get("changes", changes))
-        patch.setattr(ground, "share_worth_seeing", lambda *given: 1.0)
+        patch.setattr(ground, "context_share", lambda *given: 1.0)
         model = SPNGPRegressor(max_leaf_size=250, random_state=0).fit(X, y)
     return model, asked
 

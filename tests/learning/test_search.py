@@ -223,6 +223,8 @@ def test_kernels_that_evidence_does_not_need_are_left_out_but_never_all():
     # two that are the same have a factor of two in each region to lose
     alike = np.array([[5.0, 5.0], [-9.0, -9.0], [5.0, 5.0]])
     assert [without_unneeded(known, weights, alike, n)[0].labels for n in (2000, 20_000)] == [["a", "c"], ["c"]]
+    no_use = np.array([[0.0, 0.0, -search._NONE], [-500.0, -500.0, -search._NONE], [-900.0, -900.0, -search._NONE]])
+    assert without_unneeded(known, weights, no_use, 2000)[0].labels == ["a"]
     unusable = np.full((3, 2), -search._NONE)
     assert len(without_unneeded(known, weights, unusable, 2000)[0].labels) == 1
 

@@ -51,6 +51,15 @@ def test_cuts_where_noise_changes_are_those_of_the_fit_in_memory(tmp_path, n_err
     assert len(memory.outliers_) >= n_errors // 2
 
 
+def test_leaves_see_the_share_of_the_context_that_they_see_in_memory(tmp_path):
+    rows = table(1800)
+    rough = {"kernels": Matern(0.5, 0.05), "noise_variance": 0.01, "hyperparameters": "fixed", "overlap": None}
+    out = in_shards(rows, tmp_path, model(**rough))
+    memory = model(**rough).fit(rows.select(names(rows, "x")), rows["y0"].to_numpy())
+    same(out, memory, rows.select(names(rows, "x")).slice(0, 300))
+    assert memory._learnt.overlap < 1.0  # the default has three context rows per own row and more
+
+
 def test_jumps_are_those_of_the_fit_in_memory(tmp_path):
     rng = np.random.default_rng(3)
     X = rng.uniform(-1.0, 1.0, (2500, 3))

@@ -54,8 +54,9 @@ class SPNGPRegressor(NetworkModel):
     overlap : float, optional
         Context rows per own row: an expert with n rows in its region also sees the ``overlap * n`` nearest rows outside
         when it predicts; 0 for none. By default 3, or more if an expert would otherwise see fewer rows than 3.2 times
-        ``max_leaf_size``; fewer beyond 50,000 training rows (:func:`spngp.learning.defaults.overlap`). It is 1 where
-        the evidence chooses cuts along the only input.
+        ``max_leaf_size``; fewer beyond 50,000 training rows (:func:`spngp.learning.defaults.overlap`), and where
+        rows that are left out are predicted better, or as well, with a share of them. It is 1 where the evidence
+        chooses cuts along the only input.
     margin : float or sequence of float, optional
         Instead of ``overlap``: an expert sees all rows up to this distance beyond the border of its region, in the
         units of X; one distance for all inputs, or one per input.

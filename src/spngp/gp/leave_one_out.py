@@ -100,7 +100,7 @@ def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
     return gp._alpha[rows] / precision, np.maximum(1.0 / precision - noise, 0.0)
 
 
-def leave_one_out_by_sight(gp: ExactGP, rows: Indices, n_context: Sequence[int]) -> list[tuple[Array, Array]]:
+def leave_one_out_by_context(gp: ExactGP, rows: Indices, n_context: Sequence[int]) -> list[tuple[Array, Array]]:
     """The same, once for each number of context rows, the first ones: with one factorisation for all.
 
     In L⁻¹e_i and L⁻¹y the first entries do not depend on later rows. So sums of their products up to an entry are
@@ -131,6 +131,11 @@ def mean_of_part(gp: ExactGP, part: Kernel, rows: Indices) -> Array:
 def shares(gp: ExactGP, rows: Indices) -> Array:
     """The shares of a row that own rows count as, by their positions: ones, unless weights are fractional."""
     return np.ones(rows.size) if gp._repeats is None else gp._repeats.shares[rows]
+
+
+def known_variances(gp: ExactGP, rows: Indices) -> Array:
+    """What is known of the variance of the outputs of own rows, by their positions; zeros if nothing is."""
+    return np.zeros(rows.size) if gp._variances is None else gp._variances[rows]
 
 
 def standardised_residuals(

@@ -11,12 +11,12 @@ from spngp._support.progress import Progress
 from spngp._support.types import Array, Indices
 from spngp.box import Box
 from spngp.gp.optimisation import Convergence
+from spngp.learning.context_share import context_share
 from spngp.learning.cut_candidates import noise_cuts
 from spngp.learning.cutting import cut_by_noise
 from spngp.learning.experts import Curvatures, curvatures_of, is_free
 from spngp.learning.plan import Plan
 from spngp.learning.setting_aside import trusted_outputs
-from spngp.learning.sight import share_worth_seeing
 from spngp.learning.tied import Tied, learn_tied
 from spngp.structure import leaf_regions
 from spngp.structure.regions import Cut
@@ -71,5 +71,5 @@ def lay_ground(
             trusted = trusted_in([region.rows for region in leaf_regions(tied.regions)], tied)
             learnt_from = sound if trusted is None else trusted
     if not (is_free(tied.regions, plan) or first or final.cuts_leaves):  # noise that differs is not known yet
-        final = replace(final, sight=share_worth_seeing(tied, W, learnt_from, final))
+        final = replace(final, context_share=context_share(tied, W, learnt_from, final))
     return Ground(final, tied, curvatures_of(tied, W, learnt_from, final, rng), first, trusted)

@@ -11,6 +11,7 @@ from spngp._support.memory import Budget
 from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.gp.row_weights import KnownVariances
+from spngp.learning.defaults import LEAST_OVERLAP
 from spngp.learning.defaults import overlap as default_overlap
 from spngp.network.units import Units
 from spngp.structure import Strategy
@@ -105,7 +106,7 @@ class Plan(Effort):
     hyperparameters : {"fixed", "tied", "independent", "adaptive"}
     overlap : float or ndarray, optional
         A number: context rows per own row. An array: a margin per input. None for the default overlap.
-    sight : float
+    context_share : float
         The share of the default overlap that is used.
     reach : ndarray
         For each output, the distance from zero beyond which it is in doubt before anything is learnt from it.
@@ -151,7 +152,7 @@ class Plan(Effort):
     chooses_cuts: bool = False
     cuts_leaves: bool = False
     averages: bool = False
-    sight: float = 1.0
+    context_share: float = 1.0
     n_jobs: int | None = None
     budget: Budget = field(default_factory=Budget)
     variances: KnownVariances | None = None
@@ -165,4 +166,5 @@ class Plan(Effort):
         """The overlap asked for, or the default for ``n_rows`` rows in leaves of ``own_rows`` each on average."""
         if self.overlap is not None:
             return self.overlap
-        return self.sight * default_overlap(n_rows, own_rows, self.block_size)
+        overlap = default_overlap(n_rows, own_rows, self.block_size)
+        return max(self.context_share * overlap, min(LEAST_OVERLAP, overlap))

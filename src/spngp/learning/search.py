@@ -140,10 +140,9 @@ def without_unneeded(known: Alternatives, weights: Array, evidences: Array, n_ro
     """
     kept = np.arange(len(known.gps))
     while kept.size > 1:
-        worth_of_all = np.logaddexp.reduce(evidences[kept], axis=0).sum()
-        lost = [
-            worth_of_all - np.logaddexp.reduce(np.delete(evidences[kept], i, 0), axis=0).sum() for i in range(kept.size)
-        ]
+        all_kept = np.logaddexp.reduce(evidences[kept], axis=0)
+        others = [np.logaddexp.reduce(np.delete(evidences[kept], i, 0), axis=0) for i in range(kept.size)]
+        lost = [float((all_kept - without).sum()) for without in others]  # region by region: some may be of no use
         if min(lost) >= _NEEDED * n_rows:
             break
         kept = np.delete(kept, int(np.argmin(lost)))

@@ -244,7 +244,9 @@ def _laid(
     rows = max(wanted, _SEEN_OF_A_CELL * sees, n_rows / _MOST_CELLS)
     tree = CellTree.of(ground.tied.regions, rows * share, ground.first)
     tied = replace(ground.tied, regions=Region(ground.tied.regions.box, np.empty(0, dtype=np.intp)), sampled=[])
-    ground = Ground(replace(ground.plan, variances=None), tied, ground.curvatures)
+    # what the rows of a sample say to each other is not what as many denser ones do
+    own_share = ground.plan.context_share if share == 1.0 else 1.0
+    ground = Ground(replace(ground.plan, variances=None, context_share=own_share), tied, ground.curvatures)
     names = (list(job.inputs), list(job.targets))
     return Frame(model.columns_, *names, ground, again, tree, n_rows, seed, model.targets_, facts), rng
 
