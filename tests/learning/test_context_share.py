@@ -38,6 +38,19 @@ def test_each_number_of_context_rows_is_as_if_there_were_no_others(known):
         np.testing.assert_allclose(latent, wanted[1], rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+def test_many_rows_are_left_out_by_an_inverse_as_few_are_by_solutions(keeps):
+    rng = np.random.default_rng(5)
+    X, y = rng.uniform(0, 9, (420, 2)), rng.standard_normal(420)
+    gp = ExactGP(SquaredExponential(0.7), 0.2).condition(X[:300], y[:300], X[300:], y[300:], keep_factor=keeps)
+    many, few = leave_one_out(gp, np.arange(300)), leave_one_out(gp, np.arange(0, 300, 3))
+    for own, other in zip(many, few, strict=True):
+        np.testing.assert_allclose(own[::3], other, rtol=1e-9)
+    mean = gp.predict(X[:9])[0]  # the factor is as it was
+    np.testing.assert_allclose(leave_one_out(gp, np.arange(300))[0], many[0], rtol=1e-12)
+    np.testing.assert_array_equal(gp.predict(X[:9])[0], mean)
+
+
 ALL = [1.0] * 6  # the same as with all context
 
 

@@ -60,6 +60,16 @@ def test_the_inverse_by_halves_is_the_inverse_and_touches_nothing_else(n):
         assert np.isnan(whole).sum() == stride**2 - lower[0].size
 
 
+@pytest.mark.parametrize("n", [0, 1, 47, 48, 49, 130])
+def test_the_diagonal_of_the_inverse_without_the_rest_of_it(n):
+    """What lies above the diagonal is NaN and has no say."""
+    A = positive_definite(n, seed=n)
+    L = np.full((n, n), np.nan, order="F")
+    lower = np.tril_indices(n)
+    L[lower] = np.linalg.cholesky(A)[lower]
+    np.testing.assert_allclose(Square(L).inverse_diagonal(), np.diag(np.linalg.inv(A)), rtol=1e-11)
+
+
 @pytest.mark.parametrize("inverted_whole", [1, 16, 50, 1000])
 def test_the_inverse_of_a_nearly_singular_matrix_loses_less_than_its_factor_did(inverted_whole):
     """Condition 1e11, rows in order, the worst case; judged by the same factor inverted in extended precision."""

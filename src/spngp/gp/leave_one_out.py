@@ -17,6 +17,7 @@ from spngp.kernels import Kernel
 
 FEW_ROWS = 100
 _TINY = float(np.finfo(float).tiny)
+_MOST_SOLVED, _MANY = 0.5, 400  # of all rows, if there are so many: to solve for more takes longer than to invert
 _TOO_LITTLE = 0.01  # nats: where all is noise, a row misleads the others only about how much of it there is
 
 
@@ -92,10 +93,14 @@ def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
     Closed form: with alpha = C⁻¹y the residual is alpha_i / (C⁻¹)_ii, and 1 / (C⁻¹)_ii is the variance. The latent
     variance includes what is known of the variance of the row's output: it is no learnt noise.
     """
-    columns = np.zeros((gp._y.size, rows.size), order="F")
-    columns[rows, np.arange(rows.size)] = 1.0
-    gp._present_factor().solve(columns)
-    precision = np.einsum("ij,ij->j", columns, columns)
+    L = gp._present_factor()
+    if rows.size > _MOST_SOLVED * gp._y.size > _MOST_SOLVED * _MANY:
+        precision = (L if gp._L is None else Square(L.array.copy(order="F"))).inverse_diagonal()[rows]
+    else:
+        columns = np.zeros((gp._y.size, rows.size), order="F")
+        columns[rows, np.arange(rows.size)] = 1.0
+        L.solve(columns)
+        precision = np.einsum("ij,ij->j", columns, columns)
     noise = gp._noise_per_row()[rows] - (0.0 if gp._variances is None else gp._variances[rows])
     return gp._alpha[rows] / precision, np.maximum(1.0 / precision - noise, 0.0)
 
@@ -152,5 +157,4 @@ def standardised_residuals(
     square.solve(alphas[:, 0])
     alphas[:, 1:] = rng.standard_normal((y.size, n_draws))
     square.solve_transposed(alphas)
-    square.bound_invert()()  # the factor was made for this
-    return alphas / np.sqrt(square.diagonal)[:, np.newaxis]
+    return alphas / np.sqrt(square.inverse_diagonal())[:, np.newaxis]  # the factor was made for this
