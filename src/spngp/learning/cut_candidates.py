@@ -21,6 +21,7 @@ from spngp.gp.exact import ExactGP
 from spngp.gp.leave_one_out import leave_one_out
 from spngp.gp.row_weights import KnownVariances
 from spngp.learning.blocks import observed
+from spngp.learning.paired_cuts import first_of_two
 from spngp.learning.parts import levels_of
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Profiled, Tied
@@ -39,6 +40,7 @@ _FEWEST_OF_LEVELS = 40  # rows of a part with levels of its own
 _AROUND = 250  # rows on either side by which a cut of a large set is placed
 # Of large sets: how much a cut must gain, in all and per row that was looked at, and how many may lie above each other.
 _LEAST_GAIN, _LEAST_GAIN_PER_ROW, _DEEPEST = 10.0, 0.02, 3
+_OF_TWO = 4.0  # times as much, of two cuts that gain only together: a kernel may fit differently by place
 _MOST_SEGMENTS = 15
 _OF_PROFILE = 2  # kernels that take as long as one whose noise changes, which is not compiled
 _ALTERNATIVES, _POSITIONS = (3, 2), 9  # cuts of several inputs: of the whole, of either part; positions along an input
@@ -130,6 +132,8 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
         inside = box.contains(X[rows])
         least = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum())
         found = promising(X[rows[inside]], sizes[inside], least)
+        if not found and depth + 1 < _DEEPEST:
+            found = first_of_two(X[rows[inside]], sizes[inside], _OF_TWO * least, _FEWEST_PER_PART)
         if X.shape[1] == 1 and plan.variances is None and found:
             found = [_to_the_row(found[0], tied, X[box.contains(X)], Y[box.contains(X)])]
         # the best one; or else the best between levels, such as missing and present, which may be of few rows

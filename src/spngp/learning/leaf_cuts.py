@@ -16,6 +16,7 @@ import numpy as np
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.learning.cut_candidates import noisy_outputs, promising, residual_sizes
+from spngp.learning.paired_cuts import first_of_two
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
 from spngp.network import Box
@@ -81,6 +82,8 @@ def _cut(region: Region, tied: Tied, X: Array, Y: Array, plan: Plan, gain: float
     def part(box: Box, inside: Indices, depth: int) -> Region:
         least = max(_LEAST_GAIN, gain * inside.size)
         cuts = promising(X[rows[inside]], sizes[inside], least, _FEWEST) if depth < _DEEPEST else []
+        if not cuts and depth + 1 < _DEEPEST:
+            cuts = first_of_two(X[rows[inside]], sizes[inside], 2.0 * least, _FEWEST)
         found = [cut for cut in cuts if leaves_enough(cut, inside)]
         if not found:
             return Region(box, rows[inside])
