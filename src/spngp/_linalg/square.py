@@ -221,7 +221,7 @@ class Square:
         if compiled.library is not None:
             sizes = (self.n, self.array.strides[1] // 8, inverted_whole)
             return _bind(compiled.library.invert, (ctypes.addressof(LAPACK), self._lower[0], *sizes), self)
-        steps = [*self._triangle_inversion(max(inverted_whole, 16)), _bind(dlauum, self._whole, self)]
+        steps = [*self.triangle_inversion(max(inverted_whole, 16)), _bind(dlauum, self._whole, self)]
 
         def invert() -> None:
             for step in steps:
@@ -229,14 +229,7 @@ class Square:
 
         return invert
 
-    def inverse_diagonal(self) -> Array:
-        """For the factor of C: the diagonal of C⁻¹, at half of the cost of all of it; L⁻¹ takes the place of L."""
-        for step in self._triangle_inversion(INVERTED_WHOLE) if self.n else ():
-            step()
-        columns = (self.array[j:, j] for j in range(self.n))
-        return np.array([column @ column for column in columns])
-
-    def _triangle_inversion(self, inverted_whole: int) -> list[Call]:
+    def triangle_inversion(self, inverted_whole: int) -> list[Call]:
         """Calls that replace L by L⁻¹: [A 0; B D]⁻¹ = [A⁻¹ 0; −D⁻¹BA⁻¹ D⁻¹]."""
         if self.n <= inverted_whole:
             return [_bind(dtrtri, (LOWER, PLAIN, *self._whole[1:]), self)]
@@ -244,11 +237,11 @@ class Square:
         A, D = self.leading(cut), Square(self.array[cut:, cut:])
         B = (self._lower[0] + 8 * cut, self._lower[1])
         return [
-            *D._triangle_inversion(inverted_whole),
+            *D.triangle_inversion(inverted_whole),
             # solved with A, not multiplied by its inverse: a tenth slower, but loses fewer digits
             _bind(dtrsm, (RIGHT, LOWER, PLAIN, PLAIN, D._n, A._n, MINUS_ONE, *A._lower, *B), self),
             _bind(dtrmm, (LOWER, LOWER, PLAIN, PLAIN, D._n, A._n, ONE, *D._lower, *B), self),
-            *A._triangle_inversion(inverted_whole),
+            *A.triangle_inversion(inverted_whole),
         ]
 
     def cholesky(self) -> bool:
