@@ -132,7 +132,7 @@ def noise_cuts(tied: Tied, X: Array, Y: Array, plan: Plan) -> dict[Box, Cut]:
         inside = box.contains(X[rows])
         least = max(_LEAST_GAIN, _LEAST_GAIN_PER_ROW * inside.sum())
         found = promising(X[rows[inside]], sizes[inside], least)
-        if not found and depth + 1 < _DEEPEST:
+        if not found and depth + 1 < _DEEPEST and box.contains(X).sum() >= 4 * plan.block_size:
             found = first_of_two(X[rows[inside]], sizes[inside], _OF_TWO * least, _FEWEST_PER_PART)
         if X.shape[1] == 1 and plan.variances is None and found:
             found = [_to_the_row(found[0], tied, X[box.contains(X)], Y[box.contains(X)])]

@@ -17,9 +17,10 @@ _MOST_INPUTS = 32  # that are looked at, the first ones
 
 
 def first_of_two(X: Array, sizes: Array, least_gain: float, fewest: int) -> list[Cut]:
-    """The first cut of the best two along two inputs, if these gain enough; parts have at least ``fewest`` rows.
+    """The first cut of the best two along two of the first 32 inputs, if they gain enough; none otherwise.
 
-    ``sizes``, (n, outputs), are squared residuals in units of their variance, NaN where an output is missing.
+    All parts have at least ``fewest`` rows. ``sizes``, (n, outputs), are squared residuals in units of their variance,
+    NaN where an output is missing.
 
     Examples
     --------
@@ -30,11 +31,17 @@ def first_of_two(X: Array, sizes: Array, least_gain: float, fewest: int) -> list
     >>> [cut.axis for cut in first_of_two(X, np.where(quiet, 0.2, 1.8)[:, np.newaxis], 30.0, 20)]
     [0]
     """
+    if X.shape[0] < 2 * fewest:
+        return []
     n_bins = _BINS if X.shape[0] >= _MANY else _FEW_BINS
     edges, kept = [], []
     for axis in range(min(X.shape[1], _MOST_INPUTS)):
-        inner = np.unique(np.quantile(X[:, axis], np.arange(1, n_bins) / n_bins, method="lower"))
-        inner = inner[inner < X[:, axis].max()]
+        distinct = np.unique(X[:, axis])
+        if distinct.size > n_bins:
+            inner = np.unique(np.quantile(X[:, axis], np.arange(1, n_bins) / n_bins, method="lower"))
+            inner = inner[inner < distinct[-1]]
+        else:
+            inner = distinct[:-1]
         if inner.size:
             edges.append(inner)
             kept.append(axis)
@@ -61,12 +68,11 @@ def first_of_two(X: Array, sizes: Array, least_gain: float, fewest: int) -> list
     lower = rows[..., 1:-1]
     enough = (lower >= fewest) & (rows[..., -1:] - lower >= fewest)
     gains[..., 1:] = np.where(enough, gains[..., 1:], -np.inf)
-    both = gains.max(axis=3).sum(axis=2)
+    both = np.where((rows[..., -1] >= fewest).all(axis=2), gains.max(axis=3).sum(axis=2), -np.inf)
     pair, place = np.unravel_index(int(np.argmax(both)), both.shape)
     if not both[pair, place] >= least_gain:
         return []
-    inner = edges[first[pair]]
-    return [Cut(kept[first[pair]], (float(inner[place]),))] if place < inner.size else []
+    return [Cut(kept[first[pair]], (float(edges[first[pair]][place]),))]
 
 
 def _sides(table: Array) -> Array:
