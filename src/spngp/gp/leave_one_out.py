@@ -101,7 +101,7 @@ def leave_one_out(gp: ExactGP, rows: Indices) -> tuple[Array, Array]:
         columns[rows, np.arange(rows.size)] = 1.0
         L.solve(columns)
         precision = np.einsum("ij,ij->j", columns, columns)
-    noise = gp._noise_per_row()[rows] - (0.0 if gp._variances is None else gp._variances[rows])
+    noise = gp._noise_per_row()[rows] - known_variances(gp, rows)
     return gp._alpha[rows] / precision, np.maximum(1.0 / precision - noise, 0.0)
 
 
@@ -124,7 +124,7 @@ def leave_one_out_by_context(gp: ExactGP, rows: Indices, n_context: Sequence[int
     columns[rows, np.arange(rows.size)] = 1.0
     L.solve(columns)
     L.solve(z)
-    noise = gp._noise_per_row()[rows] - (0.0 if gp._variances is None else gp._variances[rows])
+    noise = gp._noise_per_row()[rows] - known_variances(gp, rows)
     found, start = [], 0
     precision, alpha = np.zeros(rows.size), np.zeros(rows.size)
     for end in own + np.asarray(n_context):

@@ -16,6 +16,12 @@ def at_most(rows: Indices, count: int, rng: np.random.Generator) -> Indices:
     return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
 
 
+def spread_out(n: int, count: int) -> list[int]:
+    """Up to ``count`` of the numbers below n, evenly spaced."""
+    count = min(n, count)
+    return [(2 * i + 1) * n // (2 * count) for i in range(count)]
+
+
 def observed(rows: Indices, X: Array, y: Array, variances: KnownVariances | None = None) -> Block:
     """The block of those rows whose output is known."""
     rows = rows[~np.isnan(y[rows])]

@@ -24,7 +24,7 @@ from spngp._linalg.square import NotPositiveDefiniteError
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
 from spngp.gp.leave_one_out import known_variances, leave_one_out_by_context, shares
-from spngp.learning.blocks import observed
+from spngp.learning.blocks import observed, spread_out
 from spngp.learning.noise_shapes import learn_noise_shape, log_densities
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
@@ -52,8 +52,8 @@ def context_share(tied: Tied, X: Array, Y: Array, plan: Plan) -> float:
     overlap = float(plan.overlap_of(X.shape[0], X.shape[0] / len(tiles)))
     rows = {tile.box: tile.rows for tile in tiling(tied.regions)}
     context = NearestContext(X, rows, list(rows), tied.scales, overlap, int(overlap * plan.block_size))
-    chosen = _spread_out(len(tiles), _REGIONS)
-    tasks = [(tiles[i], k) for k in _spread_out(Y.shape[1], _OUTPUTS) for i in chosen]
+    chosen = spread_out(len(tiles), _REGIONS)
+    tasks = [(tiles[i], k) for k in spread_out(Y.shape[1], _OUTPUTS) for i in chosen]
 
     def left_out(task: tuple[Region, int]) -> list[Array]:
         tile, k = task
@@ -147,9 +147,3 @@ def _left_out(tied: Tied, k: int, rows: Indices, around: Indices, X: Array, y: A
     counts = [round(share * context.y.size) for share in _SHARES]
     told = np.full(some.size, seeing.noise_variance), shares(seeing, some), known_variances(seeing, some)
     return [np.stack([*left, *told]) for left in leave_one_out_by_context(seeing, some, counts)]
-
-
-def _spread_out(n: int, count: int) -> list[int]:
-    """Up to ``count`` of n numbers, evenly spaced."""
-    count = min(n, count)
-    return [(2 * i + 1) * n // (2 * count) for i in range(count)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -10,11 +9,11 @@ import numpy as np
 
 from spngp._support.progress import Progress
 from spngp._support.threads import map_leaves
-from spngp._support.types import Array, Indices
+from spngp._support.types import Array
 from spngp.gp.exact import ExactGP
 from spngp.gp.optimisation import Convergence, GaussianPrior, fit_adaptive, mean_curvature
 from spngp.kernels.parameter import Identity
-from spngp.learning.blocks import at_most, blocks_of, observed
+from spngp.learning.blocks import at_most, blocks_of, observed, spread_out
 from spngp.learning.laplace import Freedom, FreeExpert, fit_free
 from spngp.learning.plan import Plan
 from spngp.learning.tied import Tied
@@ -34,7 +33,7 @@ def curvatures_of(tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Gen
     if plan.hyperparameters != "adaptive" or tied.regions.is_leaf:
         return {}
     distinct = list({region.rows.tobytes(): region.rows for region in leaf_regions(tied.regions)}.values())
-    typical = _spread_out(distinct, max(1, min(3, len(distinct) // 32)))
+    typical = [distinct[i] for i in spread_out(len(distinct), max(1, min(3, len(distinct) // 32)))]
     sampled = [at_most(rows, plan.block_size, rng) for rows in typical]
     return {
         (k, j): mean_curvature(gp, blocks_of(sampled, X, Y[:, k], plan.variances_of(k)), plan.n_jobs)
@@ -112,11 +111,6 @@ def learn_experts(
 def _key(region: Region) -> tuple[bytes, bool]:
     """Regions of equal keys have equal experts."""
     return region.rows.tobytes(), region.smooth
-
-
-def _spread_out(items: Sequence[Indices], count: int) -> list[Indices]:
-    """``count`` of the items, evenly spaced."""
-    return [items[(2 * i + 1) * len(items) // (2 * count)] for i in range(count)]
 
 
 def _expert_std(which: Identity, plan: Plan) -> float:
