@@ -26,8 +26,21 @@ def test_the_usual_noise_is_that_of_all_rows():
     )
     X = np.array([[-1.0], [-2.0], [-3.0], [1.0]])
     posterior = network.condition(X, np.zeros(4))
-    assert surprise_variances(posterior, np.ones(1)) == pytest.approx(25 * (3 * 0.01 + 0.03) / 4)
-    assert surprise_variances(posterior, np.array([0.1])) == pytest.approx(0.01)  # at most that of the output
+    assert surprise_variances(posterior, np.ones(1), [0.0]) == pytest.approx(25 * (3 * 0.01 + 0.03) / 4)
+    assert surprise_variances(posterior, np.array([0.1]), [0.0]) == pytest.approx(0.01)  # at most that of the output
+    # where rows that were left out are farther off than the noise says, a surprise is
+    assert surprise_variances(posterior, np.ones(1), [0.02]) == pytest.approx(0.5)
+
+
+def test_a_contradiction_of_a_few_rows_without_noise_costs_little():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (120, 6))
+    X[100:] = X[:20]  # rows that repeat, with the same outputs
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + np.abs(X[:, 2]) + np.cos(5 * X[:, 3] * X[:, 4])
+    model = SPNGPRegressor(random_state=0).fit(X, y)
+    mixture = model.predict_dist(X[:20])
+    assert mixture.std.max() < 0.5 * np.std(y)
+    assert mixture.logpdf(y[:20] + np.std(y)).min() > -12.0
 
 
 @pytest.mark.long

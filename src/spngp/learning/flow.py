@@ -20,7 +20,7 @@ from spngp.learning.experts import Experts, is_free, learn_experts
 from spngp.learning.ground import Ground, lay_ground
 from spngp.learning.held_out import Score, leave_one_out_score
 from spngp.learning.learnt import Learnt, given_rows
-from spngp.learning.noise_shapes import noise_shapes
+from spngp.learning.noise_shapes import ShapeFound, noise_shapes
 from spngp.learning.part_settings import spread_parts
 from spngp.learning.plan import Plan
 from spngp.learning.regional import learn_regions, prior_of
@@ -111,7 +111,8 @@ def _score(X: Array, sound: Array, tied: Tied, experts: Experts, plan: Plan) -> 
     network = given_rows(unseen, X, outputs, None, None, plan.n_jobs).seeing
     noise_is_learnt = not any(gp.noise_is_fixed for gps in plan.templates for gp in gps)
     working = noise_is_learnt, np.random.default_rng(0), plan.n_jobs
-    shapes = noise_shapes(network, sound.shape[1], None, no_reach, *working, keeps_variance=True)
+    found = noise_shapes(network, sound.shape[1], None, no_reach, *working, keeps_variance=True)
+    shapes = [one.shape for one in found]
     return leave_one_out_score(network, plan.units.inputs.apply(X), sound, shapes, plan.n_jobs)
 
 
@@ -199,8 +200,10 @@ def _check_memory(plan: Plan, n_rows: int, n_inputs: int) -> None:
 
 def in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> Learnt:
     """``learnt`` with the network that predicts: in the units of the user, with the shape of each output's noise."""
-    shapes = _noise_shapes(learnt, rng, n_jobs)
-    variances = surprise_variances(learnt.seeing, learnt.output_spreads) if learnt.learns_noise_shape else None
+    found = _noise_shapes(learnt, rng, n_jobs)
+    shapes, variances = [one.shape for one in found], None
+    if learnt.learns_noise_shape:
+        variances = surprise_variances(learnt.seeing, learnt.output_spreads, [one.variance for one in found])
     learnt = replace(learnt, noise_shapes=shapes, surprise_variances=variances)
     surprises = learnt.surprises((~np.isnan(learnt.Y)).sum(axis=0))
 
@@ -210,12 +213,12 @@ def in_units_of_the_user(learnt: Learnt, rng: np.random.Generator, n_jobs: int |
     return replace(learnt, network=in_units(learnt.seeing, learnt.units, shape_of))
 
 
-def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> list[NoiseShape]:
+def _noise_shapes(learnt: Learnt, rng: np.random.Generator, n_jobs: int | None) -> list[ShapeFound]:
     """The shape of each output's noise, learnt from all rows."""
     doubted = learnt.own_noise
     if doubted is not None:
         # outputs out of all proportion are errors, not noise: they must not widen its shape
         doubted = np.where(beyond_reach(learnt.units.outputs.apply(learnt.Y), learnt.reach), np.nan, doubted)
     if not learnt.learns_noise_shape and (doubted is None or np.isnan(doubted).all()):
-        return learnt.noise_shapes
+        return [ShapeFound(shape) for shape in learnt.noise_shapes]
     return noise_shapes(learnt.seeing, learnt.Y.shape[1], doubted, learnt.reach, learnt.learns_noise_shape, rng, n_jobs)

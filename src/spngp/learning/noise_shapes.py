@@ -45,8 +45,8 @@ def noise_shapes(
     n_jobs: int | None = None,
     *,
     keeps_variance: bool = False,
-) -> list[NoiseShape]:
-    """The shape of each output's noise.
+) -> list[ShapeFound]:
+    """The shape of each output's noise, with the variance of what it was learnt from.
 
     Parameters
     ----------
@@ -72,6 +72,21 @@ def noise_shapes(
     return shapes_by(leaves, adds_variance, reach, learns, rng, n_jobs, keeps_variance=keeps_variance)
 
 
+class ShapeFound(NamedTuple):
+    """The shape of an output's noise.
+
+    Attributes
+    ----------
+    shape : NoiseShape
+    variance : float
+        Of predictions of rows that were left out, on average: that of the function and that of the noise. Zero where no
+        row was.
+    """
+
+    shape: NoiseShape
+    variance: float = 0.0
+
+
 class Weighed(NamedTuple):
     """A leaf with rows that can be left out one by one, which is opened if it is chosen."""
 
@@ -93,7 +108,7 @@ def shapes_by(
     n_jobs: int | None = None,
     *,
     keeps_variance: bool = False,
-) -> list[NoiseShape]:
+) -> list[ShapeFound]:
     """The shape of each output's noise by some of these leaves; ``adds_variances`` tells which outputs are in doubt."""
 
     def residuals(task: tuple[Leaf, float, Indices]) -> Array:
@@ -102,7 +117,7 @@ def shapes_by(
         noise = leaf.noise_of_own(rows)
         return np.stack(np.broadcast_arrays(residual, latent_variance, noise, weight * shares(leaf.gp, rows)))
 
-    shapes = []
+    shapes: list[ShapeFound] = []
     for k, adds_variance in enumerate(adds_variances):
         weights = np.array([item.weight if item.output == k else 0.0 for item in leaves])
         least = max(_LEAST_PROBABILITY * weights.max(initial=0.0), np.finfo(float).tiny)
@@ -115,12 +130,20 @@ def shapes_by(
             if n_rows >= _ROWS_IN_ALL:
                 break
         if not tasks or not (learns or adds_variance):
-            shapes.append(GAUSSIAN)
+            shapes.append(ShapeFound(GAUSSIAN))
             continue
         found = np.concatenate(map_leaves(residuals, tasks, n_jobs), axis=1)
         found = found[:, np.abs(found[0]) <= reach[k]]
-        shapes.append(learn_noise_shape(found, adds_variance, keeps_variance) if learns else gaussian_noise(found))
+        shape = learn_noise_shape(found, adds_variance, keeps_variance) if learns else gaussian_noise(found)
+        shapes.append(ShapeFound(shape, _mean_variance(found)))
     return shapes
+
+
+def _mean_variance(held_out: Array) -> float:
+    """Variance of predictions of rows that were held out, given as in :func:`learn_noise_shape`."""
+    _, latent, noise, weights = held_out
+    total = float(weights.sum())
+    return float(weights @ (latent + noise)) / total if total > 0.0 else 0.0
 
 
 def learn_noise_shape(held_out: Array, adds_variance: bool = False, keeps_variance: bool = False) -> NoiseShape:

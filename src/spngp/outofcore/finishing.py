@@ -15,11 +15,11 @@ from spngp.estimators import SPNGPRegressor
 from spngp.estimators.elsewhere import learnt_in_shards
 from spngp.io.models import load
 from spngp.io.shards import MODEL, Directory, is_model_directory, put_in_place, write_about
-from spngp.learning.noise_shapes import Weighed, shapes_by
+from spngp.learning.noise_shapes import ShapeFound, Weighed, shapes_by
 from spngp.learning.sharded import Sharded
 from spngp.learning.surprises import variances_by
 from spngp.network import Leaf
-from spngp.noise import GAUSSIAN, NoiseShape
+from spngp.noise import GAUSSIAN
 from spngp.outofcore.spill import aside, discard
 from spngp.outofcore.work import Summary, Work
 
@@ -39,10 +39,11 @@ def finished(
 ) -> SPNGPRegressor:
     """Write the file about the model and put the directory in its place; the model, opened from there."""
     frame = work.known()
-    plan, p = frame.ground.plan, counts.size
+    plan = frame.ground.plan
     learns = plan.learns_noise_shape and plan.hyperparameters != "fixed"
     widens = np.any([one["widens"] for one in learnt], axis=0)
-    shapes = _noise_shapes(work, seen, widens, learns, rng)
+    found = _noise_shapes(work, seen, widens, learns, rng)
+    usual = [one.variance for one in found]
     sample = np.load(work.directory / "sample.npy", mmap_mode="r")
     donors = plan.units.inputs.invert(sample[:: -(-sample.shape[0] // _DONORS)])
     leaves = frame.leaves
@@ -55,8 +56,8 @@ def finished(
         rows=frame.part_rows.sum(axis=0),
         sizes=np.concatenate([one["size"] for one in seen]),
         log_evidence=float(sum(float(one["log_evidence"][0]) for one in seen)) + log_slopes,
-        noise_shapes=shapes,
-        surprise_variances=_surprises(seen, plan.output_spreads, p) if learns else None,
+        noise_shapes=[one.shape for one in found],
+        surprise_variances=_surprises(seen, plan.output_spreads, usual) if learns else None,
         counts=counts,
         in_doubt=np.unique(np.concatenate([one["in_doubt"] for one in learnt]), axis=0),
         donors=np.ascontiguousarray(donors),
@@ -86,10 +87,10 @@ def _digest(directory: Path) -> str:
 
 def _noise_shapes(
     work: Work, seen: Sequence[Summary], widens: Array, learns: bool, rng: np.random.Generator
-) -> list[NoiseShape]:
+) -> list[ShapeFound]:
     """The shape of each output's noise, by some leaves of some cells."""
     if not learns and not widens.any():
-        return [GAUSSIAN] * widens.size
+        return [ShapeFound(GAUSSIAN)] * widens.size
 
     shelf = Directory(work.shards, 0.0, work.known().ground.plan.units.inputs.mean.size, widens.size)
 
@@ -105,10 +106,10 @@ def _noise_shapes(
     return shapes_by(leaves, widens.tolist(), work.known().reach, learns, rng)
 
 
-def _surprises(seen: Sequence[Summary], spreads: Array, p: int) -> Array:
-    noise, rows = np.zeros(p), np.zeros(p)
+def _surprises(seen: Sequence[Summary], spreads: Array, left_out: Sequence[float]) -> Array:
+    noise, rows = np.zeros(spreads.size), np.zeros(spreads.size)
     for one in seen:
         shares = one["weight"] * one["own"]
         np.add.at(noise, one["output"], shares * one["noise"])
         np.add.at(rows, one["output"], shares)
-    return variances_by(noise, rows, spreads)
+    return variances_by(noise, rows, spreads, left_out)
