@@ -5,7 +5,8 @@
 Subsets are drawn from the rows that ``accuracy.py`` trains on in its first split, and judged on up to 1,000 others of
 these; no test row is looked at. Generated sets: ``natures``, a function and a noise of another nature on either side of
 a border; ``along``, noise that depends on one of eight inputs; ``friedman``, ten inputs, five of no use; ``exact`` and
-``grid``, without noise, the second on whole numbers. Figures are means over seeds, each with other rows; outputs are
+``grid``, without noise, the second on whole numbers; ``sparse``, 25 inputs, three of any use; ``lowrank``, 24 inputs that
+are mixtures of three, and hardly any noise. Figures are means over seeds, each with other rows; outputs are
 standardised.
 """
 
@@ -21,7 +22,7 @@ import reporting
 from spngp import SPNGPRegressor, metrics
 
 SETS = ("yacht", "energy", "concrete", "airfoil", "wine", "ccpp", "kin40k", "pumadyn32nm", "keggdirected", "naval")
-GENERATED = ("natures", "along", "friedman", "exact", "grid")
+GENERATED = ("natures", "along", "friedman", "exact", "grid", "sparse", "lowrank")
 N_NEW = 1000
 
 Generator = np.random.Generator
@@ -40,6 +41,13 @@ def generated(name: str, n: int, rng: Generator) -> tuple[np.ndarray, np.ndarray
     elif name == "grid":
         X = rng.integers(0, 10, (n, 4)).astype(float)
         y = np.sin(X[:, 0]) * X[:, 1] + X[:, 2] ** 1.5
+    elif name == "sparse":
+        X = rng.uniform(-1, 1, (n, 25))
+        y = np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * noise
+    elif name == "lowrank":
+        Z = rng.standard_normal((n, 3))
+        X = Z @ np.random.default_rng(5).standard_normal((3, 24)) + 0.05 * rng.standard_normal((n, 24))
+        y = np.sin(Z[:, 0]) + 0.5 * Z[:, 1] ** 2 + 0.02 * noise
     else:
         X = rng.uniform(0, 1, (n, 10))
         y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]

@@ -50,7 +50,7 @@ def test_alternatives_that_are_good_at_different_rows_share_the_weight():
     n = 100
     first = np.where(np.arange(n) < 50, 0.0, -3.0)[:, np.newaxis]
     scores = {PLAIN: Score(first, np.zeros((n, 1)))}
-    found = with_further(scores, CUT, Score(first[::-1], np.zeros((n, 1))))
+    found = with_further(scores, CUT, Score(first[::-1], np.zeros((n, 1))), [19])
     assert list(found) == [PLAIN, CUT]
     assert stacking_weights(np.stack([first[:, 0], first[::-1, 0]])) == pytest.approx([0.5, 0.5])
 
@@ -61,7 +61,28 @@ def test_a_further_alternative_pays_for_what_it_has_seen(better_by, taken, outpu
     n = 200
     plain = Score(np.zeros((n, outputs)), np.zeros((n, outputs)))
     further = Score(np.full((n, outputs), better_by / n), np.zeros((n, outputs)))
-    assert (SMOOTH in with_further({PLAIN: plain}, SMOOTH, further)) is taken
+    assert (SMOOTH in with_further({PLAIN: plain}, SMOOTH, further, [67] * outputs)) is taken
+
+
+@pytest.mark.parametrize(
+    ("n_parameters", "better_by", "taken"), [(35, 30.0, True), (36, 30.0, False), (67, 60.0, False), (67, 80.0, True)]
+)
+def test_parameters_that_are_many_for_the_rows_cost_a_nat_each(n_parameters, better_by, taken):
+    n = 70
+    plain = Score(np.zeros((n, 1)), np.zeros((n, 1)))
+    further = Score(np.full((n, 1), better_by / n), np.zeros((n, 1)))
+    assert (CUT in with_further({PLAIN: plain}, CUT, further, [n_parameters])) is taken
+
+
+def test_intervals_of_few_rows_with_many_inputs_hold():
+    holds = []
+    for seed in range(4):
+        rng = np.random.default_rng([60, seed])
+        X = rng.uniform(-1.0, 1.0, (570, 25))
+        y = np.sin(3.0 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * rng.standard_normal(570)
+        mixture = SPNGPRegressor(random_state=seed).fit(X[:70], y[:70]).predict_dist(X[70:])
+        holds.append(metrics.coverage(mixture, y[70:], 0.9))
+    assert np.mean(holds) > 0.86
 
 
 def test_missing_outputs_say_nothing():

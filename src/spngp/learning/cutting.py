@@ -69,7 +69,7 @@ def cut_if_better(
     if X.shape[1] == 1:
         return cut, others, {}
     scores = scores or {PLAIN: score(tied, experts, replace(plan, chooses_cuts=False))}
-    scores = with_further(scores, CUT, score(cut, only(CUT, others, cut), plan))
+    scores = with_further(scores, CUT, score(cut, only(CUT, others, cut), plan), tied.n_parameters)
     return (cut, others, scores) if CUT in scores else None
 
 

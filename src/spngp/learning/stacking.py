@@ -13,12 +13,12 @@ evidence, as always, between the alternatives that stacking believes in most.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from spngp._support.types import Array
+from spngp._support.types import Array, Indices
 from spngp.learning.experts import Experts
 from spngp.learning.held_out import Score
 from spngp.learning.laplace import LEFT_AWAY, FreeExpert
@@ -27,21 +27,32 @@ from spngp.network import Leaf, Node, Product, Sum
 
 PLAIN, SMOOTH, CUT = "plain", "smooth", "cut"  # one noise for all rows; one that changes smoothly; several regions
 
-# Nats that a further alternative pays for each kind of output: its parameters have seen the outputs that are left out,
-# so it is flattered by about one for each of them. And what it must gain then.
+# Nats that a further alternative pays for each kind of output: its parameters have seen the outputs that are left out.
+# Where these are few, each parameter flatters it by about one. And what it must gain then.
 _PRICE, _LEAST_GAIN = 10.0, 3.0
+_MANY_PARAMETERS = 0.5  # for each output that is left out: of more, each costs a nat
 _IMAGINARY = 2.0  # rows that speak for each alternative beforehand
 _STEPS = 2000  # of expectation–maximisation
 _LEADING = 0.5  # of the largest weight, from which an alternative is kept when rows come or go
 
 
-def with_further(scores: Mapping[str, Score], name: str, score: Score) -> dict[str, Score]:
-    """``scores`` and one more at its price, if with it outputs that are left out are predicted better."""
+def with_further(scores: Mapping[str, Score], name: str, score: Score, n_parameters: Sequence[int]) -> dict[str, Score]:
+    """``scores`` and one more at its price, if with it outputs that are left out are predicted better.
+
+    ``n_parameters`` are those of its kernels, for each kind of output.
+    """
     observed = ~np.isnan(score.log_densities)
-    priced = score.log_densities - _PRICE / np.maximum(observed.sum(axis=0), 1)
+    n_observed = observed.sum(axis=0)
+    priced = score.log_densities - _prices(n_observed, np.asarray(n_parameters)) / np.maximum(n_observed, 1)
     more = {**scores, name: Score(priced, score.errors)}
     gain = _log_density(more) - _log_density(scores)
     return more if gain > _LEAST_GAIN * observed.any(axis=0).sum() else dict(scores)
+
+
+def _prices(n_observed: Indices, n_parameters: Indices) -> Array:
+    """What an alternative with so many parameters pays for so many outputs that are left out."""
+    many = n_parameters > _MANY_PARAMETERS * n_observed
+    return np.where(many, np.maximum(_PRICE, n_parameters), _PRICE)
 
 
 def _log_density(scores: Mapping[str, Score]) -> float:

@@ -108,6 +108,11 @@ class Tied:
     profiled: Profiled | None = None
     curvatures: list[tuple[Array, ...]] = field(default_factory=list)
 
+    @property
+    def n_parameters(self) -> list[int]:
+        """Free parameters of the kernel of each output that has most."""
+        return [max(gp.theta.size for gp in own) for own in self.gps]
+
     def gps_of(self, region: Region, k: int) -> list[tuple[str, ExactGP]]:
         """What the experts of a region for one output start from, with labels."""
         if region.smooth and self.profiled is not None:

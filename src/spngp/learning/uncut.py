@@ -66,7 +66,7 @@ class Uncut(NamedTuple):
         plain, smooth = (score(tied, only(name, joined_experts, tied), plan) for name in (PLAIN, SMOOTH))
         scores = {PLAIN: plain}
         if smooth.squared_error < _FARTHER * plain.squared_error:
-            scores = with_further(scores, SMOOTH, smooth)
+            scores = with_further(scores, SMOOTH, smooth, tied.n_parameters)
         return self if SMOOTH in scores else without, scores
 
     def averaged_again(self, tied: Tied, X: Array, Y: Array, plan: Plan, rng: np.random.Generator) -> Uncut:
