@@ -5,8 +5,8 @@
 Subsets are drawn from the rows that ``accuracy.py`` trains on in its first split, and judged on up to 1,000 others of
 these; no test row is looked at. Generated sets: ``natures``, a function and a noise of another nature on either side of
 a border; ``along``, noise that depends on one of eight inputs; ``friedman``, ten inputs, five of no use; ``exact`` and
-``grid``, without noise, the second on whole numbers; ``sparse``, 25 inputs, three of any use; ``lowrank``, 24 inputs that
-are mixtures of three, and hardly any noise. Figures are means over seeds, each with other rows; outputs are
+``grid``, without noise, the second on whole numbers; ``sparse``, 25 inputs, three of any use; ``lowrank``, 24 inputs
+that are mixtures of three, and hardly any noise. Figures are means over seeds, each with other rows; outputs are
 standardised.
 """
 
