@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from spngp import SPNGPRegressor
+from spngp.gp import ExactGP
+from spngp.gp.row_weights import KnownVariances
 from spngp.kernels import SquaredExponential
+from spngp.learning.noise_shapes import noise_shapes
 from spngp.learning.surprises import Surprises, surprise_variances
 from spngp.network import Leaf, Split
 from spngp.noise import GAUSSIAN
@@ -30,6 +33,20 @@ def test_the_usual_noise_is_that_of_all_rows():
     assert surprise_variances(posterior, np.array([0.1]), [0.0]) == pytest.approx(0.01)  # at most that of the output
     # where rows that were left out are farther off than the noise says, a surprise is
     assert surprise_variances(posterior, np.ones(1), [0.02]) == pytest.approx(0.5)
+
+
+def test_what_is_known_of_single_outputs_makes_no_surprise_larger():
+    rng = np.random.default_rng(3)
+    X, y = rng.uniform(-1, 1, (12, 1)), rng.standard_normal(12)
+    known = KnownVariances(rng.uniform(0.1, 2.0, 12))
+    prior = ExactGP(SquaredExponential(), 0.05)
+    latent = []
+    for i in range(12):
+        others = np.arange(12) != i
+        latent.append(prior.condition(X[others], y[others], known=known[others]).predict(X[i : i + 1], latent=True)[1])
+    posterior = Leaf(SquaredExponential(), noise_variance=0.05).with_gp(prior.condition(X, y, known=known))
+    (found,) = noise_shapes(posterior, 1, None, np.array([np.inf]), True, rng)
+    assert found.variance == pytest.approx(np.mean(latent) + 0.05)
 
 
 def test_a_contradiction_of_a_few_rows_without_noise_costs_little():

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from spngp._support.threads import map_leaves
 from spngp._support.types import Array, Indices
-from spngp.gp.leave_one_out import leave_one_out, shares
+from spngp.gp.leave_one_out import known_variances, leave_one_out, shares
 from spngp.network import Leaf, Node
 from spngp.network.prediction import PlacedLeaf
 from spngp.noise import GAUSSIAN, NoiseShape
@@ -79,8 +79,8 @@ class ShapeFound(NamedTuple):
     ----------
     shape : NoiseShape
     variance : float
-        Of predictions of rows that were left out, on average: that of the function and that of the noise. Zero where no
-        row was.
+        Of predictions of rows that were left out, on average: that of the function and that of the noise, without what
+        is known of single outputs. Zero where no row was left out.
     """
 
     shape: NoiseShape
@@ -115,7 +115,8 @@ def shapes_by(
         leaf, weight, rows = task
         residual, latent_variance = leave_one_out(leaf.gp, rows)
         noise = leaf.noise_of_own(rows)
-        return np.stack(np.broadcast_arrays(residual, latent_variance, noise, weight * shares(leaf.gp, rows)))
+        told = noise, weight * shares(leaf.gp, rows), known_variances(leaf.gp, rows)
+        return np.stack(np.broadcast_arrays(residual, latent_variance, *told))
 
     shapes: list[ShapeFound] = []
     for k, adds_variance in enumerate(adds_variances):
@@ -134,16 +135,20 @@ def shapes_by(
             continue
         found = np.concatenate(map_leaves(residuals, tasks, n_jobs), axis=1)
         found = found[:, np.abs(found[0]) <= reach[k]]
-        shape = learn_noise_shape(found, adds_variance, keeps_variance) if learns else gaussian_noise(found)
-        shapes.append(ShapeFound(shape, _mean_variance(found)))
+        held_out, known = found[:4], found[4]
+        shape = learn_noise_shape(held_out, adds_variance, keeps_variance) if learns else gaussian_noise(held_out)
+        shapes.append(ShapeFound(shape, _mean_variance(held_out, known)))
     return shapes
 
 
-def _mean_variance(held_out: Array) -> float:
-    """Variance of predictions of rows that were held out, given as in :func:`learn_noise_shape`."""
+def _mean_variance(held_out: Array, known: Array) -> float:
+    """Variance of predictions of rows that were held out, given as in :func:`learn_noise_shape`, without what is known.
+
+    A new output has no known variance.
+    """
     _, latent, noise, weights = held_out
     total = float(weights.sum())
-    return float(weights @ (latent + noise)) / total if total > 0.0 else 0.0
+    return float(weights @ (latent - known + noise)) / total if total > 0.0 else 0.0
 
 
 def learn_noise_shape(held_out: Array, adds_variance: bool = False, keeps_variance: bool = False) -> NoiseShape:

@@ -27,10 +27,10 @@ from spngp.network import Leaf, Node, Product, Sum
 
 PLAIN, SMOOTH, CUT = "plain", "smooth", "cut"  # one noise for all rows; one that changes smoothly; several regions
 
-# Nats that a further alternative pays for each kind of output: its parameters have seen the outputs that are left out.
-# Where these are few, each parameter flatters it by about one. And what it must gain then.
+# Nats that a further alternative pays for each kind of output, because its parameters have seen the outputs that are
+# left out; and what it must gain then. Parameters that are many for the rows flatter it by about one each.
 _PRICE, _LEAST_GAIN = 10.0, 3.0
-_MANY_PARAMETERS = 0.5  # for each output that is left out: of more, each costs a nat
+_MANY_PARAMETERS = 0.5  # for each output that is left out, from which on each of them costs a nat
 _IMAGINARY = 2.0  # rows that speak for each alternative beforehand
 _STEPS = 2000  # of expectation–maximisation
 _LEADING = 0.5  # of the largest weight, from which an alternative is kept when rows come or go
