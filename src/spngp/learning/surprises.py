@@ -25,7 +25,7 @@ _LARGEST = 1.0  # times the variance of the output, at most
 def surprise_variances(network: Node, spreads: Array, left_out: Sequence[float]) -> Array:
     """Variance of a surprise of each output, whose standard deviations are ``spreads``, by a posterior network.
 
-    ``left_out`` are the mean variances of its predictions of rows that were left out.
+    ``left_out`` are, for each output, the mean variance of predictions of rows that were left out.
     """
     noise, rows = np.zeros(spreads.size), np.zeros(spreads.size)
     for leaf, _, weight in network.responsibilities():
